@@ -1,0 +1,123 @@
+"""Checks: what the suite asserts, and the trial in which one example of a check runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from rlassay_spec.convention import Convention
+from rlassay_spec.oracles import ORACLES, takes_convention
+from rlassay_spec.oracles.expected import Expected
+
+from rlassay.comparison import Mismatch, require_gradient, require_value
+from rlassay.draw import Draw
+from rlassay.subject import Observation, Subject
+from rlassay.values import Arguments, Tensor, unwrap
+
+Kind = Literal["conformance", "robustness"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One assertion about the operations of a subject.
+
+    `id` is `operation/law` or `operation/claim` and never changes meaning. `operations` must all be provided, else the outcome is
+    not-provided. `claims` are the ids it asserts. `examples` is how many examples a run draws: "profile" (as many as
+    the profile says) or a fixed number, 1 for a check without random inputs.
+    """
+
+    id: str
+    title: str
+    operations: tuple[str, ...]
+    function: Callable[[Trial], None]
+    claims: tuple[str, ...] = ()
+    kind: Kind = "conformance"
+    examples: int | Literal["profile"] = "profile"
+
+    @property
+    def operation(self) -> str:
+        """The operation that a failure is reported under."""
+        return self.operations[0]
+
+
+class NotDeclared(Exception):
+    """The check asks about something that the declared convention leaves open; says what."""
+
+
+@dataclass
+class Trial:
+    """One example of a check: the subject, the convention it declares, the choices, and the last call for the report."""
+
+    subject: Subject
+    draw: Draw
+    operation: str = ""
+    arguments: Arguments | None = None
+
+    @property
+    def convention(self) -> Convention:
+        """What the subject declares."""
+        return self.subject.convention
+
+    def call(
+        self,
+        operation: str,
+        arguments: Arguments,
+        *,
+        live: tuple[str, ...] = (),
+        cotangent: np.ndarray | None = None,
+        keywords: bool = False,
+        audit: bool = False,
+    ) -> Observation:
+        """Call the subject and remember the call."""
+        self.operation, self.arguments = operation, arguments
+        return self.subject.call(operation, arguments, live=live, cotangent=cotangent, keywords=keywords, audit=audit)
+
+    def expect(self, operation: str, arguments: Arguments) -> Expected:
+        """What the oracle says under the subject's convention."""
+        return expected(operation, arguments, self.convention)
+
+    def agree(
+        self,
+        operation: str,
+        arguments: Arguments,
+        want: Expected | None = None,
+        *,
+        gradient: bool = False,
+        keywords: bool = False,
+        dtypes: tuple[str, ...] | None = None,
+    ) -> Observation:
+        """Call the subject and require the oracle's value and, if asked for, its gradient in the first argument.
+
+        The gradient is taken against a random cotangent, so that no sign or weight cancels.
+
+        Raises:
+            Mismatch: value, shape, dtype or gradient differ.
+        """
+        want = self.expect(operation, arguments) if want is None else want
+        first = next(iter(arguments))
+        cotangent = self.draw.rng.uniform(0.5, 1.5, size=want.value.shape) if gradient else None
+        observed = self.call(
+            operation, arguments, live=(first,) if gradient else (), cotangent=cotangent, keywords=keywords
+        )
+        require_value(operation, observed, want, dtypes)
+        if gradient and want.pullback is not None and cotangent is not None:
+            dtype = arguments[first].dtype
+            weights = Tensor(cotangent, observed.dtype or dtype).array
+            require_gradient(operation, first, observed, want.pullback(weights), want.terms, dtype)
+        return observed
+
+
+def expected(operation: str, arguments: Arguments, convention: Convention) -> Expected:
+    """The oracle's answer to a call."""
+    oracle = ORACLES[operation]
+    plain = unwrap(arguments)
+    result: Expected = oracle(**plain, convention=convention) if takes_convention(operation) else oracle(**plain)
+    return result
+
+
+def require(condition: bool, message: str, **details: str) -> None:
+    """Raise `Mismatch` with the message unless the condition holds."""
+    if not condition:
+        raise Mismatch(message, **details)

@@ -1,0 +1,94 @@
+"""The engine: runs one check on one subject and turns whatever happens into one outcome."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping
+
+from rlassay.check import Check, NotDeclared, Trial
+from rlassay.comparison import Mismatch
+from rlassay.draw import Draw
+from rlassay.record import CheckResult, Failure
+from rlassay.shrink import shrink
+from rlassay.snippet import call_text, inputs_text, snippet
+from rlassay.subject import Subject, SubjectRaised
+
+PROFILES: Mapping[str, int] = {"quick": 4, "standard": 32, "thorough": 400}
+"""Examples per check, by profile."""
+
+
+def run_check(check: Check, subject: Subject, profile: str = "standard", seed: int = 0) -> CheckResult:
+    """Run the examples of one check until one fails; the failing one is shrunk.
+
+    Everything the subject raises is its own outcome; everything else that goes wrong is a harness-error.
+    """
+    started = time.perf_counter()
+    result = CheckResult(
+        id=check.id,
+        title=check.title,
+        operations=list(check.operations),
+        claims=list(check.claims),
+        kind=check.kind,
+        outcome="pass",
+    )
+    missing = [name for name in check.operations if name not in subject.operations]
+    if missing:
+        result.outcome = "not-provided"
+        result.failure = Failure(message=f"not provided: {', '.join(missing)}")
+        return result
+    count = PROFILES[profile] if check.examples == "profile" else check.examples
+    for index in range(count):
+        draw = Draw(f"{seed}:{check.id}", index)
+        result.examples += 1
+        raised = _run_example(check, subject, draw)
+        if raised is None:
+            continue
+        if isinstance(raised, NotDeclared):
+            result.outcome = "not-declared"
+            result.failure = Failure(message=str(raised))
+        elif isinstance(raised, Mismatch | SubjectRaised):
+            result.outcome = "fail" if isinstance(raised, Mismatch) else "error"
+            result.failure = _smallest_failure(check, subject, draw, raised)
+        else:
+            result.outcome = "harness-error"
+            lines = "".join(traceback.format_exception(raised))
+            result.failure = Failure(message=f"{type(raised).__name__}: {raised}", case=draw.labels, traceback=lines)
+        break
+    result.seconds = round(time.perf_counter() - started, 4)
+    return result
+
+
+def _run_example(check: Check, subject: Subject, draw: Draw, trial: Trial | None = None) -> Exception | None:
+    try:
+        check.function(trial or Trial(subject, draw))
+    except Exception as error:
+        return error
+    return None
+
+
+def _smallest_failure(check: Check, subject: Subject, draw: Draw, first: Exception) -> Failure:
+    def fails(candidate: Draw) -> bool:
+        raised = _run_example(check, subject, candidate)
+        return type(raised) is type(first) and getattr(raised, "kind", "") == getattr(first, "kind", "")
+
+    smallest = shrink(draw, fails).again()
+    trial = Trial(subject, smallest)
+    raised = _run_example(check, subject, smallest, trial)
+    if not isinstance(raised, Mismatch | SubjectRaised):
+        return Failure(message=f"{first} (not reproduced: the subject answers the same call differently)")
+    arguments = trial.arguments or {}
+    failure = Failure(
+        message=str(raised),
+        call=call_text(trial.operation, arguments),
+        case=smallest.labels,
+        inputs=inputs_text(arguments),
+        snippet=snippet(trial.operation, arguments),
+    )
+    if isinstance(raised, SubjectRaised):
+        failure.message = f"{trial.operation} raised {raised} in {raised.during}"
+        failure.traceback = raised.traceback
+    else:
+        failure.got = raised.details.get("got", "")
+        failure.expected = raised.details.get("expected", "")
+    return failure

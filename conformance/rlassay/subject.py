@@ -1,0 +1,79 @@
+"""Subjects: what is judged. A subject answers calls of operations with observations made of plain numpy data.
+
+Checks never touch the subject's tensors. They hand over `values.Tensor` arguments and read an `Observation`, so the same
+check judges torch code in this process, code in another environment, or code that is not written in torch at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from rlassay_spec.convention import Convention
+
+from rlassay.values import Arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What one call gave.
+
+    `value` is a float64 (or bool, int64) array for tensors and numbers, else the Python value itself. `dtype` is the tensor's
+    dtype name, or None for a Python value. `gradients` holds, for every live argument, the vector-Jacobian product
+    with the cotangent, or None where no gradient arrives. `connected` tells whether the result carries a graph.
+    """
+
+    value: Any
+    dtype: str | None = None
+    connected: bool = False
+    gradients: dict[str, np.ndarray | None] = field(default_factory=dict)
+    side_effects: tuple[str, ...] = ()
+
+
+class Subject(Protocol):
+    """Something that provides operations."""
+
+    name: str
+    convention: Convention
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """Names of the operations it provides."""
+
+    def call(
+        self,
+        operation: str,
+        arguments: Arguments,
+        *,
+        live: tuple[str, ...] = (),
+        cotangent: np.ndarray | None = None,
+        keywords: bool = False,
+        audit: bool = False,
+    ) -> Observation:
+        """Call an operation.
+
+        `live` names the arguments that require a gradient, `cotangent` (ones if None) is what the result is
+        differentiated against, `keywords` passes by name instead of by position, `audit` also reports side effects.
+
+        Raises:
+            SubjectRaised: the subject raised, in the call or in its backward pass.
+        """
+
+
+class SubjectRaised(Exception):
+    """The subject raised an exception; keeps the names of its type and base types, its message and its traceback."""
+
+    def __init__(
+        self, kind: str, message: str, bases: tuple[str, ...] = (), traceback: str = "", during: str = "the call"
+    ) -> None:
+        super().__init__(f"{kind}: {message}" if message else kind)
+        self.kind = kind
+        self.message = message
+        self.bases = bases
+        self.traceback = traceback
+        self.during = during
+
+
+class TargetError(Exception):
+    """The target cannot be judged at all; says what, why and what to do."""

@@ -1,0 +1,54 @@
+"""Checks of the expected return, the bandit's gradient estimate and the variance-optimal baseline."""
+
+from __future__ import annotations
+
+import numpy as np
+from rlassay_spec.convention import Convention
+
+from rlassay.draw import Draw
+from rlassay.laws import Domain
+from rlassay.topic import Topic
+from rlassay.values import Arguments, Tensor
+
+
+def outcomes_case(draw: Draw, convention: Convention) -> Arguments:
+    """Probabilities of K trajectories and their returns."""
+    count = draw.integer("outcomes", 1, 6)
+    return {"probabilities": Tensor(_distribution(draw, count)), "returns": Tensor(draw.normal(count))}
+
+
+def bandit_case(draw: Draw, convention: Convention) -> Arguments:
+    """θ as a number or a 0-d tensor, both actions, any baseline."""
+    theta = float(draw.choice("theta", (0.0, -1.1, 1.5, -3.0)))
+    action = draw.choice("action", (0, 1))
+    baseline = draw.choice("baseline", (0.0, 0.5, 0.25, 1.0, -0.3))
+    as_tensor = draw.choice("type", ("float", "tensor")) == "tensor"
+    return {"theta": Tensor(np.array(theta)) if as_tensor else theta, "action": action, "baseline": baseline}
+
+
+def optimal_case(draw: Draw, convention: Convention) -> Arguments:
+    """Scores of D parameters, zero rows among them; rewards of any sign."""
+    count = draw.integer("outcomes", 1, 5)
+    scores = draw.normal(count, draw.integer("parameters", 1, 4))
+    kind = draw.choice("scores", ("all", "one zero", "zero"))
+    if kind == "one zero":
+        scores[0] = 0
+    if kind == "zero":
+        scores[:] = 0
+    return {
+        "probabilities": Tensor(_distribution(draw, count)),
+        "scores": Tensor(scores),
+        "rewards": Tensor(draw.normal(count)),
+    }
+
+
+def _distribution(draw: Draw, count: int) -> np.ndarray:
+    weights = np.exp(draw.normal(count))
+    return weights / weights.sum()
+
+
+TOPIC = Topic(
+    Domain("expected_return", outcomes_case, result="number"),
+    Domain("bandit_gradient", bandit_case, result="number"),
+    Domain("optimal_baseline", optimal_case, result="number"),
+)
