@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from rlassay_spec.convention import Convention
-from rlassay_spec.oracles import ORACLES, takes_convention
-from rlassay_spec.oracles.expected import Expected
 
 from rlassay.comparison import Mismatch, require_gradient, require_value
 from rlassay.draw import Draw
 from rlassay.subject import Observation, Subject
 from rlassay.values import Arguments, Tensor, unwrap
+from rlassay_spec.convention import Convention
+from rlassay_spec.oracles import ORACLES, takes_convention
+from rlassay_spec.oracles.expected import Expected
 
 Kind = Literal["conformance", "robustness"]
 
@@ -23,9 +23,9 @@ Kind = Literal["conformance", "robustness"]
 class Check:
     """One assertion about the operations of a subject.
 
-    `id` is `operation/law` or `operation/claim` and never changes meaning. `operations` must all be provided, else the outcome is
-    not-provided. `claims` are the ids it asserts. `examples` is how many examples a run draws: "profile" (as many as
-    the profile says) or a fixed number, 1 for a check without random inputs.
+    `id` is `operation/law` or `operation/claim` and never changes meaning. `operations` must all be provided, else
+    the outcome is not-provided. `claims` are the ids it asserts. `examples` is how many examples a run draws:
+    "profile" (as many as the profile says) or a fixed number, 1 for a check without random inputs.
     """
 
     id: str
@@ -48,7 +48,8 @@ class NotDeclared(Exception):
 
 @dataclass
 class Trial:
-    """One example of a check: the subject, the convention it declares, the choices, and the last call for the report."""
+    """One example of a check: the subject, the convention it declares, the choices, and the last call for the
+    report."""
 
     subject: Subject
     draw: Draw

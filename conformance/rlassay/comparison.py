@@ -2,18 +2,18 @@
 
     |computed − exact| ≤ (FACTOR·u + terms·u₃₂)·scale
 
-u is the unit of the result's dtype (float32's at least: the contract asks for float32 accumulation, no more), `scale` the
-sum of the absolute terms that round into the entry, `terms` the length of the longest reduction; both come from the
-oracle. Scale 0 means exact.
+u is the unit of the result's dtype (float32's at least: the contract asks for float32 accumulation, no more), `scale`
+the sum of the absolute terms that round into the entry, `terms` the length of the longest reduction; both come from
+the oracle. Scale 0 means exact.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from rlassay_spec.oracles.expected import Expected, Gradient
 
 from rlassay.subject import Observation
 from rlassay.values import UNIT
+from rlassay_spec.oracles.expected import Expected, Gradient
 
 FACTOR = 8.0
 """Roundings of the result's dtype that an entry's largest term may pass through."""

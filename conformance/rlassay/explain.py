@@ -1,8 +1,8 @@
 """Explanations: what a failing operation behaves like.
 
-The subject is called on many random cases. A candidate, which is the oracle under another convention or a known fault, explains
-it only if it agrees with the subject on all of them, in value and gradients, and differs from what is expected on at
-least one. Otherwise nothing is named: an explanation is never a guess.
+The subject is called on many random cases. A candidate, which is the oracle under another convention or a known
+fault, explains it only if it agrees with the subject on all of them, in value and gradients, and differs from what is
+expected on at least one. Otherwise nothing is named: an explanation is never a guess.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from rlassay_spec.convention import Convention
-from rlassay_spec.oracles import takes_convention
 
 from rlassay.check import expected
 from rlassay.comparison import Mismatch, require_gradient, require_value, tolerance
@@ -25,6 +23,8 @@ from rlassay.subject import Observation, Subject, SubjectRaised
 from rlassay.suite import domain_of
 from rlassay.torch_subject import TorchSubject
 from rlassay.values import Arguments
+from rlassay_spec.convention import Convention
+from rlassay_spec.oracles import takes_convention
 
 CASES = 60
 """Random cases on which a candidate has to agree."""

@@ -1,16 +1,16 @@
 """Generators of inputs that several topics share: shapes, masks, log-probs, advantages, rewards.
 
-Every generator lists its regimes with the simplest first; together they avoid the inputs that hide faults (one shape only, a
-mask of ones, ratio 1, advantages of one sign, a group σ of 1, rewards exact in binary, B = T, …).
+Every generator lists its regimes with the simplest first; together they avoid the inputs that hide faults (one shape
+only, a mask of ones, ratio 1, advantages of one sign, a group σ of 1, rewards exact in binary, B = T, …).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from rlassay_spec.convention import Convention
 
 from rlassay.draw import Draw
 from rlassay.values import Arguments, Tensor
+from rlassay_spec.convention import Convention
 
 BATCH_SHAPES = ((2, 3), (1, 2), (1, 1), (3, 1), (1, 5), (3, 3), (4, 2), (2, 6), (5, 4), (3, 33))
 GROUP_SHAPES = ((1, 2), (2, 4), (1, 3), (3, 2), (4, 4), (2, 8), (3, 5), (2, 1), (1, 16), (7, 3))
@@ -71,7 +71,8 @@ def mask(draw: Draw, shape: tuple[int, int], convention: Convention, dtype: str 
 
 def log_probs(draw: Draw, shape: tuple[int, int]) -> np.ndarray:
     """Log-probs of sampled tokens: negative, mostly between −4 and 0."""
-    return -np.abs(draw.normal(*shape, scale=1.5)) - 0.01
+    numbers: np.ndarray = -np.abs(draw.normal(*shape, scale=1.5)) - 0.01
+    return numbers
 
 
 def advantages(draw: Draw, rows: int) -> Tensor:
@@ -91,7 +92,7 @@ def advantages(draw: Draw, rows: int) -> Tensor:
 
 def group_rewards(draw: Draw, convention: Convention, shape: tuple[int, int] | None = None) -> Tensor:
     """Rewards [N, G], row-major by instance; groups of one only where the convention says what they give."""
-    shapes = GROUP_SHAPES
+    shapes: tuple[tuple[int, int], ...] = GROUP_SHAPES
     if convention.singleton_group in ("free", "error"):
         shapes = tuple(s for s in shapes if s[1] > 1)
     groups, size = shape or draw.choice("groups", shapes)
@@ -104,7 +105,7 @@ def _group(draw: Draw, kind: str, size: int) -> np.ndarray:
     if kind == "binary":
         return draw.integers(0, 1, size).astype(float)
     if kind == "one success":
-        return (np.arange(size) == draw.integers(0, size - 1)).astype(float)
+        return np.asarray(np.arange(size) == draw.integers(0, size - 1), dtype=float)
     if kind == "decimal":
         return _with_contrast(draw.integers(0, 10, size) / 10.0, 0.3)
     if kind == "negative":

@@ -1,7 +1,7 @@
 """Laws: what holds of every operation, whatever it computes, and catches what examples miss.
 
-A `Domain` describes one operation: how to draw a case, which arguments a mask hides, which may carry a graph, what must be
-refused. `laws` turns it into checks. Nearly all of them transform the case and require the oracle's answer
+A `Domain` describes one operation: how to draw a case, which arguments a mask hides, which may carry a graph, what
+must be refused. `laws` turns it into checks. Nearly all of them transform the case and require the oracle's answer
 again, so a failing law names the property that broke.
 """
 
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from rlassay_spec.convention import Convention
-from rlassay_spec.oracles.expected import Expected
 
 from rlassay.check import Check, Trial, require
 from rlassay.draw import Draw
 from rlassay.inputs import cast
 from rlassay.subject import SubjectRaised
 from rlassay.values import Arguments, Tensor, replaced
+from rlassay_spec.convention import Convention
+from rlassay_spec.oracles.expected import Expected
 
 Case = Callable[[Draw, Convention], Arguments]
 Scramble = Callable[[Draw, Arguments, tuple[float, ...]], Arguments]
@@ -230,14 +230,20 @@ def _side_effects(domain: Domain, trial: Trial) -> None:
 
 
 def _refuses(domain: Domain, trial: Trial, refusal: Refusal) -> None:
-    arguments = refusal.spoil(_drawn(domain, trial))
+    require_refusal(domain.operation, trial, refusal.spoil(_drawn(domain, trial)), refusal.argument)
+
+
+def require_refusal(operation: str, trial: Trial, arguments: Arguments, argument: str) -> None:
+    """The call raises a ValueError whose message names the argument.
+
+    Raises:
+        Mismatch: it does not.
+    """
     try:
-        trial.call(domain.operation, arguments)
+        trial.call(operation, arguments)
     except SubjectRaised as raised:
-        require("ValueError" in raised.bases, f"{domain.operation} raised {raised}, but should raise ValueError")
-        named = refusal.argument in raised.message
-        require(named, f"the ValueError does not name {refusal.argument}: {raised.message or 'no message'}")
+        require("ValueError" in raised.bases, f"{operation} raised {raised}, but should raise ValueError")
+        named = argument in raised.message
+        require(named, f"the ValueError does not name {argument}: {raised.message or 'no message'}")
         return
-    require(
-        False, f"{domain.operation} accepted the input, but should raise a ValueError that names {refusal.argument}"
-    )
+    require(False, f"{operation} accepted the input, but should raise a ValueError that names {argument}")

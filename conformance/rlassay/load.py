@@ -14,11 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rlassay_spec.convention import CONVENTIONS, LECTURE, Convention, convention_from
-from rlassay_spec.operations import OPERATIONS
-
 from rlassay.interfaces import INTERFACES
 from rlassay.subject import TargetError
+from rlassay_spec.convention import CONVENTIONS, LECTURE, Convention, convention_from
+from rlassay_spec.operations import OPERATIONS
 
 SKIPPED_FILES = ("setup.py", "conftest.py", "noxfile.py")
 

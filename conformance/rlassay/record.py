@@ -1,7 +1,7 @@
 """The record stream: one JSON object a line, a header, then one line per check, explanations, a footer.
 
-The stream is the one truth about a run; the terminal summary, JUnit and every other report are derived from it. Each line
-is flushed when written, so a run that is killed leaves a readable record; without a footer it is incomplete.
+The stream is the one truth about a run; the terminal summary, JUnit and every other report are derived from it. Each
+line is flushed when written, so a run that is killed leaves a readable record; without a footer it is incomplete.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Smallest failing input: replay a failing example with simpler choices and keep what still fails.
 
-It starts from the example that failed and makes a bounded number of replays, so it finds something for rare failures too and
-never takes long. (Hypothesis would have to find the failure again before it could shrink it.)
+It starts from the example that failed and makes a bounded number of replays, so it finds something for rare failures
+too and never takes long. (Hypothesis would have to find the failure again before it could shrink it.)
 """
 
 from __future__ import annotations

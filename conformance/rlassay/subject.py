@@ -1,7 +1,8 @@
 """Subjects: what is judged. A subject answers calls of operations with observations made of plain numpy data.
 
-Checks never touch the subject's tensors. They hand over `values.Tensor` arguments and read an `Observation`, so the same
-check judges torch code in this process, code in another environment, or code that is not written in torch at all.
+Checks never touch the subject's tensors. They hand over `values.Tensor` arguments and read an `Observation`, so the
+same check judges torch code in this process, code in another environment, or code that is not written in torch at
+all.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from rlassay_spec.convention import Convention
 
 from rlassay.values import Arguments
+from rlassay_spec.convention import Convention
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
     """What one call gave.
 
-    `value` is a float64 (or bool, int64) array for tensors and numbers, else the Python value itself. `dtype` is the tensor's
-    dtype name, or None for a Python value. `gradients` holds, for every live argument, the vector-Jacobian product
-    with the cotangent, or None where no gradient arrives. `connected` tells whether the result carries a graph.
+    `value` is a float64 (or bool, int64) array for tensors and numbers, else the Python value itself. `dtype` is the
+    tensor's dtype name, or None for a Python value. `gradients` holds, for every live argument, the vector-Jacobian
+    product with the cotangent, or None where no gradient arrives. `connected` tells whether the result carries a
+    graph.
     """
 
     value: Any

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from rlassay_spec.convention import LECTURE, Convention
 
 from rlassay.subject import Observation, SubjectRaised
 from rlassay.values import Arguments, Tensor
+from rlassay_spec.convention import LECTURE, Convention
 
 DTYPES = {
     "float64": torch.float64,
@@ -78,7 +78,7 @@ def _guarded(during: str, action: Callable[[], Any]) -> Any:
     default_dtype = torch.get_default_dtype()
     try:
         return action()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - SystemExit and the like are the subject's doing too
         bases = tuple(base.__name__ for base in type(error).__mro__)
         lines = "".join(traceback.format_exception(error))
         raise SubjectRaised(type(error).__name__, str(error), bases, lines, during) from None

@@ -17,9 +17,10 @@ LAYOUTS = ("contiguous", "strided", "transposed", "expanded")
 class Tensor:
     """A tensor argument: numbers, the dtype and the memory layout it is handed over with.
 
-    The numbers are rounded to the dtype here, so the oracle and the subject see the same ones. Layouts: `strided` is every second
-    column of a wider buffer, `transposed` has its last two axes swapped in memory, `expanded` repeats its first row
-    without storing it again (all rows are then equal). One `Tensor` object passed twice becomes one tensor.
+    The numbers are rounded to the dtype here, so the oracle and the subject see the same ones. Layouts: `strided` is
+    every second column of a wider buffer, `transposed` has its last two axes swapped in memory, `expanded` repeats
+    its first row without storing it again (all rows are then equal). One `Tensor` object passed twice becomes one
+    tensor.
     """
 
     array: np.ndarray

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from rlassay_spec.convention import Convention
-from rlassay_spec.oracles.expected import Expected
 
 from rlassay.check import Trial
 from rlassay.draw import Draw
@@ -13,6 +11,8 @@ from rlassay.laws import Domain
 from rlassay.refusals import integers, no_rows_of
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor, replaced
+from rlassay_spec.convention import Convention
+from rlassay_spec.oracles.expected import Expected
 
 ADVANTAGES = ("centered_advantages", "grpo_advantages", "rloo_advantages", "max_advantages", "keep_groups")
 INEXACT = (0.1, 0.7, 0.3, 0.95, -0.6, 1e-3)

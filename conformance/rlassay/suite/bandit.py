@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from rlassay_spec.convention import Convention
 
 from rlassay.draw import Draw
 from rlassay.laws import Domain
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
+from rlassay_spec.convention import Convention
 
 
 def outcomes_case(draw: Draw, convention: Convention) -> Arguments:
@@ -44,7 +44,7 @@ def optimal_case(draw: Draw, convention: Convention) -> Arguments:
 
 def _distribution(draw: Draw, count: int) -> np.ndarray:
     weights = np.exp(draw.normal(count))
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 TOPIC = Topic(

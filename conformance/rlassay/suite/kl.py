@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from rlassay_spec.convention import Convention
 
 from rlassay.check import Trial, require
 from rlassay.comparison import require_array
@@ -13,6 +12,7 @@ from rlassay.laws import Domain
 from rlassay.refusals import cut
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
+from rlassay_spec.convention import Convention
 
 ESTIMATORS = ("kl_k1", "kl_k2", "kl_k3")
 

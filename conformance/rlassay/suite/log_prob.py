@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from rlassay_spec.convention import Convention
 
 from rlassay.check import Trial, require
 from rlassay.draw import Draw
@@ -12,6 +11,7 @@ from rlassay.laws import Domain, Refusal
 from rlassay.refusals import cut, number, value_in
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor, replaced
+from rlassay_spec.convention import Convention
 
 LOGIT_SHAPES = ((1, 2, 2), (2, 3, 4), (1, 2, 5), (3, 2, 3), (4, 4, 4), (1, 6, 3), (5, 3, 2), (2, 4, 40))
 LOGIT_KINDS = ("moderate", "spread", "equal", "shifted", "close", "peaked")
@@ -202,3 +202,19 @@ def entropy_of_extreme_logits(trial: Trial) -> None:
     """H → log of the number of largest logits."""
     arguments = entropy_case(trial.draw, trial.convention)
     trial.agree("entropy", replaced(arguments, logits=1000.0 * arguments["logits"].array))
+
+
+@TOPIC.check("masked_log_probs", law="padding", title="masked_log_probs is unchanged by padding that is masked out")
+def masked_padding(trial: Trial) -> None:
+    """More columns with mask 0: the log-probs of the others stay, the new ones are 0."""
+    arguments = masked_log_probs_case(trial.draw, trial.convention)
+    logits, ids, ones = (arguments[name].array for name in ("logits", "token_ids", "mask"))
+    extra = trial.draw.integer("padding", 1, 3)
+    rows, _, size = logits.shape
+    padded = replaced(
+        arguments,
+        logits=np.concatenate([logits, trial.draw.normal(rows, extra, size)], axis=1),
+        token_ids=np.concatenate([ids, np.full((rows, extra), -100)], axis=1),
+        mask=np.concatenate([ones, np.zeros((rows, extra))], axis=1),
+    )
+    trial.agree("masked_log_probs", padded, gradient=True)

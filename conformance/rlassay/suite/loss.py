@@ -3,160 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-from rlassay_spec.convention import Convention
 
-from rlassay.check import Trial
+from rlassay.check import NotDeclared, Trial, require
+from rlassay.comparison import require_value
 from rlassay.draw import Draw
-from rlassay.inputs import advantages, batch_shape, group_rewards, log_probs, mask
-from rlassay.laws import Domain, Refusal
+from rlassay.laws import Case, Domain, Refusal
 from rlassay.refusals import cut, integers, longer, number, value_in
+from rlassay.subject import Observation
+from rlassay.suite.loss_inputs import (
+    MODES,
+    aggregate_case,
+    clipped_case,
+    dr_grpo_case,
+    grpo_case,
+    microbatch_case,
+    objective_case,
+    policy_case,
+    reinforce_case,
+    rest_case,
+    value_case,
+    weights_case,
+)
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
-
-RATIOS = ("both sides", "inside", "one", "above", "below", "on a bound", "far")
-CLIPS = (None, (0.2, 0.2), (0.2, 0.28), (0.1, 0.5), (0.5, 0.1))
-MODES = ("sequence_sum", "sequence_mean", "token_mean", "constant")
-
-
-def policy_case(draw: Draw, convention: Convention) -> Arguments:
-    """Log-probs and mask: what every loss starts from."""
-    shape = batch_shape(draw)
-    return {"log_probs": Tensor(log_probs(draw, shape)), "mask": mask(draw, shape, convention)}
-
-
-def rest_case(draw: Draw, convention: Convention) -> Arguments:
-    """Rewards that are exactly 1, nearly 1, or something else."""
-    arguments = policy_case(draw, convention)
-    kind = draw.choice("rewards", ("binary", "graded", "none succeeds"))
-    options = {"binary": (0.0, 1.0), "graded": (1.0, 0.0, 0.5, 0.99, 2.0, -1.0), "none succeeds": (0.0, 0.5)}[kind]
-    return arguments | {"rewards": Tensor(draw.pick(options, _rows(arguments)))}
-
-
-def reinforce_case(draw: Draw, convention: Convention) -> Arguments:
-    """Rewards and baselines of any sign."""
-    arguments = policy_case(draw, convention)
-    rows = _rows(arguments)
-    rewards = draw.normal(rows) if draw.choice("rewards", ("binary", "real")) == "real" else draw.pick((0.0, 1.0), rows)
-    baselines = draw.normal(rows) if draw.choice("baselines", ("zero", "real")) == "real" else np.zeros(rows)
-    return arguments | {"rewards": Tensor(rewards), "baselines": Tensor(baselines)}
-
-
-def weights_case(draw: Draw, convention: Convention) -> Arguments:
-    """A weight of its own for each token."""
-    arguments = policy_case(draw, convention)
-    return arguments | {"weights": Tensor(draw.normal(*arguments["mask"].array.shape))}
-
-
-def grpo_case(draw: Draw, convention: Convention) -> Arguments:
-    """One advantage per sequence."""
-    arguments = policy_case(draw, convention)
-    return arguments | {"advantages": advantages(draw, _rows(arguments))}
-
-
-def dr_grpo_case(draw: Draw, convention: Convention) -> Arguments:
-    """A constant that is neither the length nor 1."""
-    return grpo_case(draw, convention) | {"constant": draw.choice("constant", (4.0, 10.0, 1024.0, 0.5))}
-
-
-def old_log_probs(draw: Draw, policy: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Old log-probs that put the ratio inside, outside or on the clip bounds; `far` stays below e³."""
-    kind = draw.choice("ratio", RATIOS)
-    inside = draw.uniform(0.6 * np.log1p(-low), 0.6 * np.log1p(high), *policy.shape)
-    above = np.log1p(high) + draw.uniform(0.05, 0.8, *policy.shape)
-    below = np.log1p(-low) - draw.uniform(0.05, 0.8, *policy.shape)
-    side = draw.integers(0, 2, *policy.shape)
-    both = np.choose(side, (inside, above, below))
-    bound = np.choose(side, (np.full_like(inside, np.log1p(high)), inside, np.full_like(inside, np.log1p(-low))))
-    log_ratio = {
-        "both sides": both,
-        "inside": inside,
-        "one": np.zeros_like(inside),
-        "above": above,
-        "below": below,
-        "on a bound": bound,
-        "far": 3.0 * np.sign(both),
-    }[kind]
-    return policy - log_ratio
-
-
-def with_ratios(draw: Draw, arguments: Arguments) -> tuple[Tensor, dict[str, float]]:
-    """Old log-probs for the case, and the clip bounds it names (none: the defaults)."""
-    clip = draw.choice("clip", CLIPS)
-    low, high = clip or (0.2, 0.2)
-    old = Tensor(old_log_probs(draw, arguments["log_probs"].array, low, high))
-    return old, {} if clip is None else {"clip_low": low, "clip_high": high}
-
-
-def clipped_case(draw: Draw, convention: Convention) -> Arguments:
-    """Ratios on both sides of both bounds and on them, advantages of both signs."""
-    arguments = policy_case(draw, convention)
-    old, clip = with_ratios(draw, arguments)
-    return {
-        "log_probs": arguments["log_probs"],
-        "old_log_probs": old,
-        "mask": arguments["mask"],
-        "advantages": advantages(draw, _rows(arguments)),
-        **clip,
-    }
-
-
-def objective_case(draw: Draw, convention: Convention) -> Arguments:
-    """Rewards in groups, a reference apart from the old policy, several β."""
-    rewards = group_rewards(draw, convention)
-    shape = (rewards.array.size, draw.integer("steps", 1, 5))
-    policy = log_probs(draw, shape)
-    arguments: Arguments = {"log_probs": Tensor(policy), "mask": mask(draw, shape, convention)}
-    old, clip = with_ratios(draw, arguments)
-    return {
-        "log_probs": arguments["log_probs"],
-        "old_log_probs": old,
-        "ref_log_probs": Tensor(policy + draw.normal(*shape, scale=0.7)),
-        "mask": arguments["mask"],
-        "rewards": rewards,
-        "beta": draw.choice("beta", (0.04, 0.0, 1.0)),
-        **clip,
-    }
-
-
-def microbatch_case(draw: Draw, convention: Convention) -> Arguments:
-    """A part of a batch that is larger than the part, in sequences and in tokens."""
-    arguments = grpo_case(draw, convention)
-    tokens = int(arguments["mask"].array.sum())
-    return arguments | {
-        "total_sequences": _rows(arguments) + draw.integer("other sequences", 0, 5),
-        "total_tokens": tokens + draw.integer("other tokens", 0, 9),
-    }
-
-
-def value_case(draw: Draw, convention: Convention) -> Arguments:
-    """Values near and far from the old ones, returns on both sides, with and without clip."""
-    shape = batch_shape(draw)
-    old = draw.normal(*shape)
-    clip = draw.choice("clip", (None, 0.2, 0.5))
-    arguments: Arguments = {
-        "values": Tensor(old + draw.normal(*shape, scale=0.5)),
-        "old_values": Tensor(old),
-        "returns": Tensor(draw.normal(*shape, scale=1.5)),
-        "mask": mask(draw, shape, convention),
-    }
-    return arguments if clip is None else arguments | {"clip": clip}
-
-
-def aggregate_case(draw: Draw, convention: Convention) -> Arguments:
-    """Each mode; the constant only where it is read."""
-    shape = batch_shape(draw)
-    mode = draw.choice("mode", MODES)
-    arguments: Arguments = {
-        "values": Tensor(draw.normal(*shape)),
-        "mask": mask(draw, shape, convention),
-        "mode": mode,
-    }
-    return arguments | {"constant": draw.choice("constant", (4.0, 10.0))} if mode == "constant" else arguments
-
-
-def _rows(arguments: Arguments) -> int:
-    return len(arguments["mask"].array)
-
+from rlassay.values import Arguments, Tensor, replaced
+from rlassay_spec.convention import Convention
 
 MASK_REFUSALS = {
     "a-mask-of-another-length": cut("mask"),
@@ -166,7 +36,7 @@ MASK_REFUSALS = {
 
 def domain(
     operation: str,
-    case: object,
+    case: Case,
     masked: tuple[str, ...] = ("log_probs",),
     per_row: tuple[str, ...] = (),
     constants: tuple[str, ...] = (),
@@ -176,7 +46,7 @@ def domain(
     """What all losses share: a scalar, a mask, a gradient into the first argument."""
     return Domain(
         operation,
-        case,  # type: ignore[arg-type]
+        case,
         differentiable=True,
         mask="mask",
         masked=masked,
@@ -297,6 +167,77 @@ def long_case(operation: str, draw: Draw, convention: Convention) -> Arguments:
         fill = {"log_probs": -1.0, "old_log_probs": -1.0, "ref_log_probs": -1.0, "old_values": 0.0, "returns": 2.0}
         long[name] = Tensor(np.full(shape, fill.get(name, 1.0)), "bfloat16")
     return long | {name: 4096 for name in ("total_tokens",) if name in long}
+
+
+@TOPIC.check("microbatch_loss", law="parts", title="microbatch_loss of the parts of a batch adds up to its grpo_loss")
+def parts(trial: Trial) -> None:
+    """Σ_parts L_part = L_GRPO, however the batch is cut; each part's gradient is its share of the whole's."""
+    whole = grpo_case(trial.draw, trial.convention)
+    mask_array = whole["mask"].array
+    want = trial.expect("grpo_loss", whole)
+    rows = len(mask_array) if trial.convention.empty_rows == "counted" else int(mask_array.any(axis=1).sum())
+    totals = {"total_sequences": rows, "total_tokens": int(mask_array.sum())}
+    cut_at = trial.draw.integer("cut", 1, max(1, len(mask_array) - 1))
+    value = 0.0
+    for part in (slice(0, cut_at), slice(cut_at, None)):
+        arguments = replaced(whole, **{name: tensor.array[part] for name, tensor in whole.items()}) | totals
+        if len(arguments["mask"].array) == 0:
+            continue
+        observed = trial.agree("microbatch_loss", arguments, gradient=True)
+        value += float(observed.value)
+    got = Observation(np.array(value), "float32")
+    require_value("the sum of microbatch_loss over the parts", got, want)
+
+
+@TOPIC.check(
+    "clipped_loss", law="frozen-old", title="clipped_loss lets no gradient into old_log_probs that carry a graph"
+)
+def frozen_old(trial: Trial) -> None:
+    """∂L/∂log π_old = 0 although the caller did not detach it."""
+    _frozen_old("clipped_loss", clipped_case, trial)
+
+
+@TOPIC.check("clipped_loss", law="same-pass", title="clipped_loss is alive when old and new log-probs are one tensor")
+def same_pass(trial: Trial) -> None:
+    """Ratio 1 in value, gradient −Â as if log π_old were a constant."""
+    _same_pass("clipped_loss", clipped_case, trial)
+
+
+@TOPIC.check(
+    "grpo_objective", law="frozen-old", title="grpo_objective lets no gradient into old_log_probs that carry a graph"
+)
+def objective_frozen_old(trial: Trial) -> None:
+    """∂L/∂log π_old = 0 although the caller did not detach it."""
+    _frozen_old("grpo_objective", objective_case, trial)
+
+
+@TOPIC.check(
+    "grpo_objective", law="same-pass", title="grpo_objective is alive when old and new log-probs are one tensor"
+)
+def objective_same_pass(trial: Trial) -> None:
+    """Ratio 1 in value, the surrogate's gradient as if log π_old were a constant."""
+    _same_pass("grpo_objective", objective_case, trial)
+
+
+def _require_detaching(trial: Trial) -> None:
+    if trial.convention.old_log_probs == "caller":
+        raise NotDeclared("old_log_probs are detached by the caller, so the operation never sees them with a graph")
+
+
+def _frozen_old(operation: str, case: Case, trial: Trial) -> None:
+    _require_detaching(trial)
+    arguments = case(trial.draw, trial.convention)
+    observed = trial.call(operation, arguments, live=("log_probs", "old_log_probs"))
+    gradient = observed.gradients["old_log_probs"]
+    dead = gradient is None or not gradient.any()
+    require(dead, f"a gradient of {operation} flows into old_log_probs, which is a constant", gradient="live")
+
+
+def _same_pass(operation: str, case: Case, trial: Trial) -> None:
+    _require_detaching(trial)
+    arguments = case(trial.draw, trial.convention)
+    arguments["old_log_probs"] = arguments["log_probs"]
+    trial.agree(operation, arguments, gradient=True)
 
 
 ACCUMULATING = tuple(name for name in TOPIC.domains if name != "grpo_objective")

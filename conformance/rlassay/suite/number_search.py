@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rlassay_spec.convention import Convention
-from rlassay_spec.oracles import ORACLES
-
 from rlassay.check import Trial, require
 from rlassay.comparison import Mismatch
 from rlassay.draw import Draw
+from rlassay.laws import require_refusal
 from rlassay.topic import Topic
 from rlassay.values import Arguments
+from rlassay_spec.convention import Convention
+from rlassay_spec.oracles import ORACLES
 
 TOPIC = Topic()
 
@@ -17,7 +17,7 @@ TOPIC = Topic()
 def game(draw: Draw, convention: Convention) -> Arguments:
     """A hidden number and 0 to 6 guesses, of which a hit may be any."""
     hidden = int(draw.integers(1, 16))
-    guesses = [int(guess) for guess in draw.integers(1, 16, draw.integer("guesses", 0, 6))]
+    guesses = draw.integers(1, 16, draw.integer("guesses", 0, 6)).tolist()
     if guesses and draw.choice("hit", (True, False)):
         guesses[int(draw.integers(0, len(guesses) - 1))] = hidden
     return {"hidden": hidden, "guesses": guesses}
@@ -49,3 +49,25 @@ def value(trial: Trial) -> None:
         got=str(got),
         expected=str(want),
     )
+
+
+def _declare_refusal(law: str, argument: str, arguments: Arguments) -> None:
+    @TOPIC.check(
+        "number_search",
+        law=f"refuses-{law}",
+        kind="robustness",
+        examples=1,
+        title=f"number_search refuses {law.replace('-', ' ')} with a ValueError that names {argument}",
+    )
+    def refuses(trial: Trial) -> None:
+        """Only 1..16 is hidden or guessed."""
+        require_refusal("number_search", trial, arguments, argument)
+
+
+for _law, _argument, _arguments in (
+    ("a-hidden-number-of-0", "hidden", {"hidden": 0, "guesses": [8]}),
+    ("a-hidden-number-of-17", "hidden", {"hidden": 17, "guesses": [8]}),
+    ("a-guess-of-0", "guess", {"hidden": 3, "guesses": [0]}),
+    ("a-guess-of-17", "guess", {"hidden": 3, "guesses": [8, 17]}),
+):
+    _declare_refusal(_law, _argument, _arguments)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from rlassay_spec.convention import Convention
-
 from rlassay.draw import Draw
 from rlassay.inputs import batch_shape, mask
 from rlassay.laws import Domain
 from rlassay.refusals import cut, integers, value_in
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
+from rlassay_spec.convention import Convention
 
 STEP_REWARDS = ("real", "terminal", "subtasks", "first only", "decimal")
 DISCOUNTS = (1.0, 0.9, 0.5, 0.0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rlassay_spec.convention import Convention
+import numpy as np
 
 from rlassay.draw import Draw
 from rlassay.laws import Domain
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
+from rlassay_spec.convention import Convention
 
 
 def sorting_case(draw: Draw, convention: Convention) -> Arguments:
@@ -17,13 +18,13 @@ def sorting_case(draw: Draw, convention: Convention) -> Arguments:
     kind = draw.choice("response", ("any", "sorted", "same", "reversed", "constant"))
     response = {
         "any": draw.integers(0, 5, length),
-        "sorted": sorted(prompt),
+        "sorted": np.sort(prompt),
         "same": prompt,
-        "reversed": sorted(prompt)[::-1],
-        "constant": [prompt[0]] * length,
+        "reversed": np.sort(prompt)[::-1],
+        "constant": np.full(length, prompt[0]),
     }[kind]
     if draw.choice("type", ("list", "tensor")) == "list":
-        return {"prompt": [int(n) for n in prompt], "response": [int(n) for n in response]}
+        return {"prompt": prompt.tolist(), "response": response.tolist()}
     return {"prompt": Tensor(prompt, "int64"), "response": Tensor(response, "int64")}
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from rlassay_spec.convention import Convention
 
 from rlassay.draw import Draw
 from rlassay.laws import Domain
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
+from rlassay_spec.convention import Convention
 
 START, END, ASSISTANT, USER, TOOL, NEWLINE = 90, 91, 92, 93, 94, 95
 SPECIAL = {"im_start": START, "im_end": END, "assistant": ASSISTANT, "newline": NEWLINE}

@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 NUMBERS = 16
 GUESSES = 4
+TAUS = ((8, 12, 10, 11), (4, 8, 12, 11), (16, 8, 9, 10), (1, 2, 3, 4))
+"""The guesses of the lecture's trajectories τ₁..τ₄, played against the hidden number 11."""
 
 Candidates: TypeAlias = tuple[int, ...]
 Policy: TypeAlias = Mapping[Candidates, Mapping[int, Fraction | int]]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from rlassay_spec.exact.log_prob import jacobian
 from rlassay_spec.exact.moments import Real, Vector, fraction, mean_vector, total_variance
 from rlassay_spec.exact.returns import reward_to_go
 
@@ -88,6 +89,16 @@ def enumerate_all(environment: Environment, rows: Policy) -> list[Trajectory]:
             if p and chance
         ]
     return paths
+
+
+def probability_gradient(rows: Policy, path: Trajectory) -> Vector:
+    """∇p_θ(τ) by the product rule, with each ∂π from the quotient rule on the softmax; no logarithm is used."""
+    total = [Fraction(0)] * sum(map(len, rows))
+    for t, (o, a) in enumerate(zip(path.observations[:-1], path.actions, strict=True)):
+        offset = sum(map(len, rows[:o]))
+        for k, slope in enumerate(jacobian(rows[o])[a]):
+            total[offset + k] += path.probability / path.chances[t] * slope
+    return tuple(total)
 
 
 def estimates(environment: Environment, rows: Policy, weight: Weight) -> list[tuple[Fraction, Vector]]:
@@ -188,32 +199,38 @@ def state_values(environment: Environment, rows: Policy) -> dict[tuple[int, int]
     return {key: values[key] / reach[key] for key in values}
 
 
-def noisy_door() -> Environment:
-    """Two steps, two observations, random start, random observations and rewards of both signs."""
-    half, third, quarter = Fraction(1, 2), Fraction(1, 3), Fraction(1, 4)
-    return Environment(
-        horizon=2,
-        start=(2 * third, third),
-        outcomes={
-            (0, 0): ((half, 0, Fraction(0)), (half, 1, Fraction(1))),
-            (0, 1): ((3 * quarter, 1, -half), (quarter, 0, Fraction(2))),
-            (1, 0): ((third, 0, Fraction(3)), (2 * third, 1, Fraction(0))),
-            (1, 1): ((Fraction(1), 1, third),),
-        },
-    )
+_HALF, _THIRD, _QUARTER = Fraction(1, 2), Fraction(1, 3), Fraction(1, 4)
+
+NOISY_DOOR = Environment(
+    horizon=2,
+    start=(2 * _THIRD, _THIRD),
+    outcomes={
+        (0, 0): ((_HALF, 0, Fraction(0)), (_HALF, 1, Fraction(1))),
+        (0, 1): ((3 * _QUARTER, 1, -_HALF), (_QUARTER, 0, Fraction(2))),
+        (1, 0): ((_THIRD, 0, Fraction(3)), (2 * _THIRD, 1, Fraction(0))),
+        (1, 1): ((Fraction(1), 1, _THIRD),),
+    },
+)
+"""Two steps, two observations; start, observations and rewards are random, the rewards of both signs."""
+
+_FEE: tuple[Outcome, ...] = ((Fraction(1), 1, Fraction(-1)),)
+_REFUND: tuple[Outcome, ...] = ((Fraction(1), 1, Fraction(1)),)
+FEE_AND_REFUND = Environment(
+    horizon=2,
+    start=(Fraction(1), Fraction(0)),
+    outcomes={(0, 0): _FEE, (0, 1): _FEE, (1, 0): _REFUND, (1, 1): _REFUND},
+)
+"""Two steps that cost 1 and pay 1 whatever is done: R(τ) is always 0, the reward to go is not."""
+
+LEARNER: Policy = policy((0.3, 0.7), (0.6, 0.4))
+SAMPLER: Policy = policy((0.5, 0.5), (0.2, 0.8))
+"""Two policies for the environments above."""
 
 
 def subtasks(count: int, reward: Real = 0.2) -> Environment:
     """`count` independent subtasks: action 1 completes one and earns `reward`, action 0 earns nothing."""
     nothing: tuple[Outcome, ...] = ((Fraction(1), 0, Fraction(0)),)
     return Environment(count, (Fraction(1),), {(0, 0): nothing, (0, 1): ((Fraction(1), 0, fraction(reward)),)})
-
-
-def fee_and_refund() -> Environment:
-    """Two steps that cost 1 and pay 1 whatever is done: R(τ) is always 0, the reward to go is not."""
-    fee: tuple[Outcome, ...] = ((Fraction(1), 1, Fraction(-1)),)
-    refund: tuple[Outcome, ...] = ((Fraction(1), 1, Fraction(1)),)
-    return Environment(2, (Fraction(1), Fraction(0)), {(0, 0): fee, (0, 1): fee, (1, 0): refund, (1, 1): refund})
 
 
 def response_mask(turns: Sequence[tuple[str, int]]) -> tuple[int, ...]:
