@@ -136,7 +136,8 @@ def _state(inputs: Mapping[str, Any]) -> dict[str, bytes]:
     tensors = {f"argument {name}": value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     state = {name: _numpy(tensor).tobytes() for name, tensor in tensors.items()}
     state["torch's random state"] = torch.get_rng_state().numpy().tobytes()
-    state["numpy's random state"] = repr(np.random.get_state()).encode()
+    name, keys, *rest = np.random.get_state(legacy=True)
+    state["numpy's random state"] = np.asarray(keys).tobytes() + repr((name, rest)).encode()
     state["Python's random state"] = repr(random.getstate()).encode()
     return state
 

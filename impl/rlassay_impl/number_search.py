@@ -20,7 +20,7 @@ def number_search(hidden: int, guesses: Sequence[int]) -> tuple[list[str], float
 
     Source: RL Basics §2 (B2.1, B2.2). "higher" means that the hidden number is higher. A hit or the fourth guess ends
     the episode: further guesses are ignored, too few give reward 0.
-    Raises: ValueError for a hidden number or a guess outside 1..16.
+    Raises: ValueError for a hidden number, or a guess that is played, outside 1..16.
     """
     require(hidden in NUMBERS, "hidden", hidden, "one of 1..16")
 

@@ -41,7 +41,7 @@ def gae(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, lam: float)
     check_floats("values", values, B=n_sequences, T=length)
     chosen = check_mask(mask, B=n_sequences, T=length)
 
-    received, predicted = keep(rewards.detach(), chosen), keep(values.detach(), chosen)
+    received, predicted = frozen(rewards), frozen(values)
     out = torch.zeros_like(received)
     next_value = next_advantage = received.new_zeros(n_sequences)
     for t in reversed(range(length)):

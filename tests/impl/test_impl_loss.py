@@ -136,6 +136,14 @@ def test_clipping_stops_the_gradient_only_where_it_would_leave_the_bounds(
     assert old.grad is None
 
 
+def test_the_two_clip_bounds_are_set_apart() -> None:
+    log_probs = torch.tensor([[4.0], [0.25]], dtype=torch.float64).log()
+    bounds = {"clip_low": 0.5, "clip_high": 0.25}
+    rising = clipped_loss(log_probs[:1], torch.zeros(1, 1), torch.ones(1, 1), torch.tensor([1.0]), **bounds)
+    falling = clipped_loss(log_probs[1:], torch.zeros(1, 1), torch.ones(1, 1), torch.tensor([-1.0]), **bounds)
+    assert (rising, falling) == (-1.25, 0.5)
+
+
 def test_old_log_probs_from_the_same_forward_pass_leave_the_gradient_alive() -> None:
     log_probs = LOG_PROBS.clone().requires_grad_()
     loss = clipped_loss(log_probs, log_probs, MASK, torch.tensor([1.0, -3.0]))

@@ -71,7 +71,7 @@ def mismatch(value: Value) -> str | None:
 def _agrees(stated: str, got: Any) -> bool:
     node = ast.parse(stated, mode="eval").body
     if isinstance(node, ast.Tuple):
-        parts = [ast.unparse(part) if not _is_decimal(part) else _segment(stated, part) for part in node.elts]
+        parts = [ast.get_source_segment(stated, part) or "" for part in node.elts]
         return isinstance(got, tuple | list) and len(got) == len(parts) and all(map(_agrees, parts, got))
     if _is_decimal(node):
         decimal = Decimal(stated.replace(" ", ""))
@@ -87,6 +87,3 @@ def _is_decimal(node: ast.expr) -> bool:
     number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     return isinstance(number, ast.Constant) and isinstance(number.value, float)
 
-
-def _segment(source: str, node: ast.expr) -> str:
-    return ast.get_source_segment(source, node) or ""

@@ -181,9 +181,8 @@ class _Table:
                 raise ClaimError(f"{self.where}: unknown field {field!r}; the fields are {', '.join(fields)}")
 
     def needs(self, field: str, owner: str) -> None:
-        if not self.entries.get(field, field == "operations"):
-            raise ClaimError(f"{self.where}: {field} is missing; {owner} must have it")
-        if field == "operations" and field not in self.entries:
+        had = self.entries.get(field)
+        if had is None or (had == [] and field != "operations"):
             raise ClaimError(f"{self.where}: {field} is missing; {owner} must have it")
 
     def text(self, field: str) -> str:

@@ -5,6 +5,7 @@ Oracles are simpler than what they judge: loops in float64 or fractions, no batc
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 from rlassay_spec.operations import OPERATIONS
@@ -29,6 +30,7 @@ ORACLES: Final[dict[str, Callable[..., Any]]] = {
 """The oracle of every operation, in the order of the table."""
 
 
+@cache
 def takes_convention(name: str) -> bool:
     """Whether the answer depends on the convention, that is, whether the oracle takes `convention=`."""
     return "convention" in inspect.signature(ORACLES[name]).parameters
