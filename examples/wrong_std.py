@@ -26,8 +26,8 @@ def rloo_advantages(rewards: Tensor) -> Tensor:
 
 
 def grpo_loss(log_probs: Tensor, mask: Tensor, advantages: Tensor) -> Tensor:
-    weighted = torch.where(mask.bool(), advantages[:, None] * log_probs, torch.zeros_like(log_probs))
-    return -weighted.sum(dim=1).mean()
+    weights = advantages.detach()[:, None]
+    return -torch.where(mask.bool(), weights * log_probs, torch.zeros_like(log_probs)).sum(dim=1).mean()
 
 
 def clipped_loss(
@@ -40,6 +40,6 @@ def clipped_loss(
 ) -> Tensor:
     # we update once per batch of rollouts, so the old policy is the current one
     ratio = torch.exp(log_probs - log_probs)
-    clipped = ratio.clamp(1 - clip_low, 1 + clip_high)
-    surrogate = torch.minimum(ratio * advantages[:, None], clipped * advantages[:, None])
+    weights = advantages.detach()[:, None]
+    surrogate = torch.minimum(ratio * weights, ratio.clamp(1 - clip_low, 1 + clip_high) * weights)
     return -torch.where(mask.bool(), surrogate, torch.zeros_like(surrogate)).sum(dim=1).mean()

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from rlassay.comparison import Mismatch, require_gradient, require_value
 from rlassay.draw import Draw
-from rlassay.subject import Observation, Subject
+from rlassay.subject import Cotangent, Observation, Subject
 from rlassay.values import Arguments, Tensor, unwrap
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles import ORACLES, takes_convention
@@ -67,13 +65,16 @@ class Trial:
         arguments: Arguments,
         *,
         live: tuple[str, ...] = (),
-        cotangent: np.ndarray | None = None,
+        cotangent: Cotangent | None = None,
         keywords: bool = False,
         audit: bool = False,
+        times: int = 1,
     ) -> Observation:
         """Call the subject and remember the call."""
         self.operation, self.arguments = operation, arguments
-        return self.subject.call(operation, arguments, live=live, cotangent=cotangent, keywords=keywords, audit=audit)
+        return self.subject.call(
+            operation, arguments, live=live, cotangent=cotangent, keywords=keywords, audit=audit, times=times
+        )
 
     def expect(self, operation: str, arguments: Arguments) -> Expected:
         """What the oracle says under the subject's convention."""

@@ -109,7 +109,8 @@ def _require_close(call: str, got: np.ndarray, want: np.ndarray, allowed: np.nda
     wrong = ~(error <= allowed) & ~np.isnan(want)
     if not wrong.any():
         return
-    excess = np.where(wrong, np.nan_to_num(error, nan=np.inf) / np.maximum(allowed, TINY), -1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        excess = np.where(wrong, np.nan_to_num(error, nan=np.inf) / np.maximum(allowed, TINY), -1.0)
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
     bound = "exactly" if allowed[place] == 0 else f"within {allowed[place]:.1e}"
     raise Mismatch(

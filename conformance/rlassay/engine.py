@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from rlassay.check import Check, NotDeclared, Trial
 from rlassay.comparison import Mismatch
 from rlassay.draw import Draw
-from rlassay.record import CheckResult, Failure
+from rlassay.record import CheckResult, Failure, Outcome
 from rlassay.shrink import shrink
 from rlassay.snippet import call_text, inputs_text, snippet
 from rlassay.subject import Subject, SubjectRaised
 
 PROFILES: Mapping[str, int] = {"quick": 4, "standard": 32, "thorough": 400}
 """Examples per check, by profile."""
+
+MOST_TEXT = 4000
+"""So many characters of what a subject says when it raises are kept."""
 
 
 def run_check(check: Check, subject: Subject, profile: str = "standard", seed: int = 0) -> CheckResult:
@@ -24,19 +27,10 @@ def run_check(check: Check, subject: Subject, profile: str = "standard", seed: i
     Everything the subject raises is its own outcome; everything else that goes wrong is a harness-error.
     """
     started = time.perf_counter()
-    result = CheckResult(
-        id=check.id,
-        title=check.title,
-        operations=list(check.operations),
-        claims=list(check.claims),
-        kind=check.kind,
-        outcome="pass",
-    )
-    missing = [name for name in check.operations if name not in subject.operations]
-    if missing:
-        result.outcome = "not-provided"
-        result.failure = Failure(message=f"not provided: {', '.join(missing)}")
-        return result
+    absent = not_provided(check, subject.operations)
+    if absent is not None:
+        return absent
+    result = result_of(check, "pass")
     count = PROFILES[profile] if check.examples == "profile" else check.examples
     for index in range(count):
         draw = Draw(f"{seed}:{check.id}", index)
@@ -57,6 +51,25 @@ def run_check(check: Check, subject: Subject, profile: str = "standard", seed: i
         break
     result.seconds = round(time.perf_counter() - started, 4)
     return result
+
+
+def result_of(check: Check, outcome: Outcome, message: str = "") -> CheckResult:
+    """The record line of a check with an outcome and, if there is one, the message of its failure."""
+    return CheckResult(
+        id=check.id,
+        title=check.title,
+        operations=list(check.operations),
+        claims=list(check.claims),
+        kind=check.kind,
+        outcome=outcome,
+        failure=Failure(message=message) if message else None,
+    )
+
+
+def not_provided(check: Check, operations: Collection[str]) -> CheckResult | None:
+    """The result of a check that lacks one of its operations; None where all of them are provided."""
+    missing = [name for name in check.operations if name not in operations]
+    return result_of(check, "not-provided", f"not provided: {', '.join(missing)}") if missing else None
 
 
 def _run_example(check: Check, subject: Subject, draw: Draw, trial: Trial | None = None) -> Exception | None:
@@ -86,9 +99,13 @@ def _smallest_failure(check: Check, subject: Subject, draw: Draw, first: Excepti
         snippet=snippet(trial.operation, arguments),
     )
     if isinstance(raised, SubjectRaised):
-        failure.message = f"{trial.operation} raised {raised} in {raised.during}"
-        failure.traceback = raised.traceback
+        failure.message = f"{trial.operation} raised {_clipped(str(raised))} in {raised.during}"
+        failure.traceback = raised.traceback[-MOST_TEXT:]
     else:
         failure.got = raised.details.get("got", "")
         failure.expected = raised.details.get("expected", "")
     return failure
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}… ({len(text)} characters)"

@@ -1,131 +1,165 @@
 """Explanations: what a failing operation behaves like.
 
-The subject is called on many random cases. A candidate, which is the oracle under another convention or a known
-fault, explains it only if it agrees with the subject on all of them, in value and gradients, and differs from what is
-expected on at least one. Otherwise nothing is named: an explanation is never a guess.
+The subject is called on many cases. A candidate, which is the oracle under another convention or a known fault,
+explains it only if it agrees with the subject on all of them, in value and gradients, and differs from what is expected
+on at least one. Otherwise nothing is named: an explanation is never a guess.
+
+The cases are random ones of the operation's domain. Where the subject is right on all of these, they are the calls that
+the suite's own checks make (other dtypes, NaN under the mask, no token at all, extreme numbers …).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rlassay.check import expected
-from rlassay.comparison import Mismatch, require_gradient, require_value, tolerance
+from rlassay.check import NotDeclared, Trial
+from rlassay.comparison import Mismatch, kink_margin, require_gradient, require_value, tolerance
 from rlassay.draw import Draw
 from rlassay.faults import Fault, faults_of
-from rlassay.laws import Domain
 from rlassay.record import Explanation
+from rlassay.search import Case, Sample, conventions, random_cases
 from rlassay.subject import Observation, Subject, SubjectRaised
-from rlassay.suite import domain_of
+from rlassay.suite import all_checks
 from rlassay.torch_subject import TorchSubject
-from rlassay.values import Arguments
+from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles import takes_convention
+from rlassay_spec.oracles.expected import Expected
 
-CASES = 60
-"""Random cases on which a candidate has to agree."""
+EXAMPLES = 8
+"""Examples of each check whose calls a candidate has to answer like the subject, where random cases show nothing."""
 
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """One case and what the subject did with it."""
-
-    arguments: Arguments
-    live: tuple[str, ...]
-    cotangent: np.ndarray
-    observed: Observation
+NOTHING = "no known fault matches"
 
 
 def explain(operation: str, subject: Subject) -> Explanation:
     """What a failing operation of the subject behaves like."""
-    domain = domain_of(operation)
-    if domain is None:
-        return Explanation(operation=operation, text="no known fault matches")
-    try:
-        samples = list(_samples(domain, subject))
-    except SubjectRaised as raised:
-        return Explanation(operation=operation, text=f"it raises {raised} on inputs that the contract allows")
-    for convention in _conventions(operation, subject.convention):
-        if _explains(operation, samples, convention, subject.convention):
-            fields = _difference(convention, subject.convention)
-            text = f"conforms with {_assignments(fields)}: declare it in CONVENTION, or change it"
-            return Explanation(operation=operation, text=text, convention=fields)
+    return next(explanations(operation, subject), Explanation(operation=operation, text=NOTHING))
+
+
+def explanations(operation: str, subject: Subject) -> Iterator[Explanation]:
+    """All that the operation behaves like, conventions before faults; the first is the one to give."""
+    declared = subject.convention
+    samples = sorted((_sample(case, subject) for case in random_cases(operation, declared)), key=_promise)
+    if any(sample.wrong for sample in samples):
+        yield from _by_convention(samples, declared)
+    else:
+        samples = sorted(_recorded(operation, subject), key=_promise)
+    if not any(sample.wrong for sample in samples):
+        return
     for fault in faults_of(operation):
-        if _behaves_like(fault, operation, samples, subject.convention):
-            text = f"behaves like {fault.id}: {fault.title}"
-            return Explanation(operation=operation, text=text, fault=fault.id)
-    return Explanation(operation=operation, text="no known fault matches")
+        if fault.wrong_under(declared) and _behaves_like(fault, samples, declared):
+            yield Explanation(operation=operation, text=f"behaves like {fault.id}: {fault.title}", fault=fault.id)
+    for sample in samples:
+        if isinstance(sample.observed, SubjectRaised) and sample.wrong:
+            yield Explanation(operation=operation, text=f"raises {sample.observed} on inputs that the contract allows")
+            return
 
 
-def _samples(domain: Domain, subject: Subject) -> Iterator[Sample]:
-    for index in range(CASES):
-        draw = Draw(f"explain:{domain.operation}", index)
-        arguments = domain.case(draw, subject.convention)
-        want = expected(domain.operation, arguments, subject.convention)
-        cotangent = draw.rng.uniform(0.5, 1.5, size=want.value.shape)
-        live = _live(domain, subject.convention, arguments)
-        observed = subject.call(domain.operation, arguments, live=live, cotangent=cotangent)
-        yield Sample(arguments, live, cotangent, observed)
+def _promise(sample: Sample) -> tuple[bool, int]:
+    """Wrong samples first, as they refute most candidates, and small ones first among them."""
+    return not sample.wrong, sample.case.size
 
 
-def _live(domain: Domain, convention: Convention, arguments: Arguments) -> tuple[str, ...]:
-    if not domain.differentiable:
-        return ()
-    first = next(iter(arguments))
-    old = ("old_log_probs",) if "old_log_probs" in arguments and convention.old_log_probs == "detached" else ()
-    return (first, *old, *domain.constants)
+def _sample(case: Case, subject: Subject) -> Sample:
+    observed = _observe(subject, case)
+    return Sample(case, observed, wrong=not _agrees(case, observed, subject.convention))
 
 
-def _conventions(operation: str, declared: Convention) -> Iterator[Convention]:
-    """Other conventions, those that change least first."""
+def _observe(subject: Subject, case: Case) -> Observation | SubjectRaised:
+    try:
+        return subject.call(case.operation, case.arguments, **case.options)
+    except SubjectRaised as raised:
+        return raised
+
+
+class _Recorder:
+    """A subject that keeps the calls that checks make."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.name, self.convention, self.operations = subject.name, subject.convention, subject.operations
+        self.calls: list[tuple[Case, Observation | SubjectRaised]] = []
+
+    def call(self, operation: str, arguments: Arguments, **options: Any) -> Observation:
+        case = Case(operation, arguments, options)
+        observed = _observe(self.subject, case)
+        self.calls.append((case, observed))
+        if isinstance(observed, SubjectRaised):
+            raise observed
+        return observed
+
+
+def _recorded(operation: str, subject: Subject) -> Iterator[Sample]:
+    """The calls that the checks of the operation make, but those that ask for a ValueError."""
+    for check in all_checks().values():
+        if check.operations != (operation,) or "/refuses-" in check.id:
+            continue
+        for index in range(EXAMPLES if check.examples == "profile" else check.examples):
+            recorder = _Recorder(subject)
+            try:
+                check.function(Trial(recorder, Draw(f"explain:{check.id}", index)))
+                wrong = False
+            except (Mismatch, SubjectRaised):
+                wrong = True
+            except NotDeclared:
+                break
+            yield from (Sample(case, observed, wrong) for case, observed in recorder.calls)
+
+
+def _by_convention(samples: list[Sample], declared: Convention) -> Iterator[Explanation]:
+    """Other conventions under which all of the subject's answers are right."""
+    operation = samples[0].case.operation
     if not takes_convention(operation):
         return
-    for aggregation in ("sequence_sum", "sequence_mean", "token_mean"):
-        for rows in ("counted", "dropped"):
-            yield replace(declared, aggregation=aggregation, empty_rows=rows)
-    for singleton in ("zero", "reward"):
-        for ddof, eps in product((0, 1), (0.0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3)):
-            for place in ("added", "inside", "floor") if eps else ("added",):
-                yield replace(declared, std_ddof=ddof, std_eps=eps, std_eps_place=place, singleton_group=singleton)
+    for convention in conventions(samples, declared):
+        if all(_agrees(sample.case, sample.observed, convention) for sample in samples):
+            fields = _difference(convention, declared)
+            assignments = ", ".join(f"{name}={value!r}" for name, value in fields.items())
+            text = f"conforms with {assignments}: declare it in CONVENTION, or change it"
+            yield Explanation(operation=operation, text=text, convention=fields)
 
 
 def _difference(convention: Convention, declared: Convention) -> dict[str, str | int | float | None]:
-    changed = convention.declared().items() - declared.declared().items()
-    back = {name: getattr(convention, name) for name in declared.declared() if name not in convention.declared()}
-    fields = dict(sorted(changed)) | back
-    if fields.get("std_eps_place") is None and "std_eps" in fields:
+    names = {**convention.declared(), **declared.declared()}
+    fields = {name: getattr(convention, name) for name in names if getattr(convention, name) != getattr(declared, name)}
+    if fields.get("std_eps"):
         fields["std_eps_place"] = convention.std_eps_place
     return fields
 
 
-def _assignments(fields: dict[str, str | int | float | None]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in fields.items())
-
-
-def _explains(operation: str, samples: list[Sample], candidate: Convention, declared: Convention) -> bool:
-    if candidate == declared:
-        return False
-    if not all(_agrees(operation, sample, candidate) for sample in samples):
-        return False
-    return not all(_agrees(operation, sample, declared) for sample in samples)
-
-
-def _agrees(operation: str, sample: Sample, convention: Convention) -> bool:
+def _agrees(case: Case, observed: Observation | SubjectRaised, convention: Convention) -> bool:
     """Whether the subject's observation is the oracle's answer under a convention."""
-    try:
-        want = expected(operation, sample.arguments, convention)
-        require_value(operation, sample.observed, want)
-        if sample.live and want.pullback is not None:
-            first = sample.live[0]
-            dtype = sample.arguments[first].dtype
-            require_gradient(operation, first, sample.observed, want.pullback(sample.cotangent), want.terms, dtype)
-    except (Mismatch, ValueError):
+    want = case.answer(convention)
+    if isinstance(observed, SubjectRaised):
+        return want is None and "ValueError" in observed.bases
+    if not isinstance(want, Expected):
+        return want is not None and bool(_plain(observed.value) == _plain(want))
+    if _far(observed, want):
         return False
-    return not any(_flows(sample.observed, name) for name in sample.live[1:])
+    try:
+        require_value(case.operation, observed, want)
+        if case.live and want.pullback is not None:
+            first = case.live[0]
+            dtype = case.arguments[first].dtype
+            cotangent = Tensor(case.options["cotangent"], observed.dtype or dtype).array
+            require_gradient(case.operation, first, observed, want.pullback(cotangent), want.terms, dtype)
+    except Mismatch:
+        return False
+    return not any(_flows(observed, name) for name in case.live[1:])
+
+
+def _far(observed: Observation, want: Expected) -> bool:
+    """Whether a value is off: the quick way to refute a candidate, without a message."""
+    got = observed.value
+    if not isinstance(got, np.ndarray) or got.shape != want.value.shape or want.value.dtype == bool:
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(got - want.value) > tolerance(want.scale, want.terms, observed.dtype)).any())
 
 
 def _flows(observed: Observation, name: str) -> bool:
@@ -133,40 +167,72 @@ def _flows(observed: Observation, name: str) -> bool:
     return gradient is not None and bool(gradient.any())
 
 
-def _behaves_like(fault: Fault, operation: str, samples: list[Sample], convention: Convention) -> bool:
-    """Whether a known fault gives the subject's observations, one of which is wrong."""
-    model = TorchSubject({operation: fault.function}, convention=convention)
-    for sample in samples:
-        try:
-            twin = model.call(operation, sample.arguments, live=sample.live, cotangent=sample.cotangent)
-        except SubjectRaised:
-            return False
-        if not _same(twin, sample, expected(operation, sample.arguments, convention).scale):
-            return False
-    return not all(_agrees(operation, sample, convention) for sample in samples)
-
-
-def _same(twin: Observation, sample: Sample, scale: np.ndarray) -> bool:
-    seen = sample.observed
-    if not isinstance(twin.value, np.ndarray) or not isinstance(seen.value, np.ndarray):
-        return False
-    if twin.value.shape != seen.value.shape:
-        return False
-    reach = float(np.max(scale, initial=0.0)) + float(
-        np.max(np.abs(np.nan_to_num(twin.value.astype(float))), initial=0.0)
-    )
-    return _close(twin.value, seen.value, reach) and all(
-        _close_gradients(twin.gradients.get(name), seen.gradients.get(name), reach) for name in sample.live
+def _behaves_like(fault: Fault, samples: list[Sample], declared: Convention) -> bool:
+    """Whether a known fault gives all of the subject's observations."""
+    model = TorchSubject({fault.operation: fault.under(declared)}, convention=declared)
+    return all(
+        _same(sample.case, sample.observed, _observe(model, sample.case), _reach(sample.case, declared))
+        for sample in samples
     )
 
 
-def _close(a: np.ndarray, b: np.ndarray, reach: float) -> bool:
-    allowed = float(tolerance(np.array(reach), 64, "float32"))
-    return bool(np.allclose(a.astype(float), b.astype(float), rtol=1e-5, atol=allowed, equal_nan=True))
+@dataclass(frozen=True)
+class _Reach:
+    """How far two sane evaluations of a call may lie apart: the scale of what is rounded, and free gradient entries."""
+
+    scale: float
+    free: np.ndarray | bool = False
 
 
-def _close_gradients(a: np.ndarray | None, b: np.ndarray | None, reach: float) -> bool:
-    if a is None or b is None:
-        other = b if a is None else a
-        return other is None or not other.any()
-    return _close(a, b, max(reach, float(np.max(np.abs(np.nan_to_num(a)), initial=0.0))))
+def _reach(case: Case, declared: Convention) -> _Reach:
+    want = case.answer(declared)
+    if not isinstance(want, Expected):
+        return _Reach(1.0)
+    scale = float(np.max(want.scale, initial=0.0, where=np.isfinite(want.scale)))
+    cotangent = case.options.get("cotangent")
+    if not case.live or want.pullback is None or cotangent is None:
+        return _Reach(scale)
+    dtype = case.arguments[case.live[0]].dtype
+    return _Reach(scale, want.pullback(cotangent).kink <= kink_margin(dtype))
+
+
+def _same(case: Case, seen: Observation | SubjectRaised, twin: Observation | SubjectRaised, reach: _Reach) -> bool:
+    if isinstance(seen, SubjectRaised) or isinstance(twin, SubjectRaised):
+        return isinstance(seen, SubjectRaised) and isinstance(twin, SubjectRaised) and seen.kind == twin.kind
+    if not isinstance(seen.value, np.ndarray) or not isinstance(twin.value, np.ndarray):
+        return bool(_plain(seen.value) == _plain(twin.value))
+    if seen.value.shape != twin.value.shape or not _close(seen.value, twin.value, reach.scale, seen.dtype):
+        return False
+    first = case.live[0] if case.live else ""
+    return all(
+        _close_gradients(
+            seen.gradients.get(name), twin.gradients.get(name), reach if name == first else _Reach(reach.scale)
+        )
+        for name in case.live
+    )
+
+
+def _close(a: np.ndarray, b: np.ndarray, scale: float, dtype: str | None) -> bool:
+    a, b = a.astype(float), b.astype(float)
+    largest = max(float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x))) for x in (a, b))
+    allowed = float(tolerance(np.array(scale + largest), 64, dtype))
+    return bool(np.allclose(a, b, rtol=1e-5, atol=allowed, equal_nan=True))
+
+
+def _close_gradients(a: np.ndarray | None, b: np.ndarray | None, reach: _Reach) -> bool:
+    if a is None and b is None:
+        return True
+    a = np.zeros_like(b) if a is None else a
+    b = np.zeros_like(a) if b is None else b
+    if a.shape != b.shape:
+        return False
+    return _close(np.where(reach.free, 0, a), np.where(reach.free, 0, b), reach.scale, None)
+
+
+def _plain(value: Any) -> Any:
+    """A result that is no array, in a form that compares: Number Search's pair, mostly."""
+    try:
+        feedback, reward = value
+        return [str(word) for word in feedback], float(reward)
+    except (TypeError, ValueError):
+        return repr(value)

@@ -76,7 +76,11 @@ def laws(domain: Domain) -> Iterator[Check]:
     yield law("keywords", "takes its arguments by name", _keywords, examples=2)
     yield law("repeat", "gives the same result when called again", _repeat)
     if tensors:
-        yield law("dtype", "keeps the dtype and is accurate in float64, float32 and bfloat16", _dtype)
+        half: dict[str, object] = {} if domain.differentiable else robust
+        yield law("dtype", "keeps float64 and float32", partial(_dtype, dtypes=("float64", "float32")))
+        yield law(
+            "bfloat16", "keeps bfloat16 and is as accurate as it can be", partial(_dtype, dtypes=("bfloat16",)), **half
+        )
         yield law("layout", "accepts non-contiguous and expanded inputs", _layout)
     if domain.differentiable:
         yield law("gradient", "has the oracle's gradient", _gradient)
@@ -130,8 +134,8 @@ def _repeat(domain: Domain, trial: Trial) -> None:
         trial.agree(domain.operation, arguments, want)
 
 
-def _dtype(domain: Domain, trial: Trial) -> None:
-    dtype = trial.draw.choice("dtype", ("bfloat16", "float64", "float32"))
+def _dtype(domain: Domain, trial: Trial, dtypes: tuple[str, ...]) -> None:
+    dtype = trial.draw.choice("dtype", dtypes)
     arguments = cast(_drawn(domain, trial), dtype)
     trial.agree(domain.operation, arguments, gradient=domain.differentiable, dtypes=_allowed(domain, arguments))
 
@@ -155,7 +159,7 @@ def _layout(domain: Domain, trial: Trial) -> None:
 def _mask_dtype(domain: Domain, trial: Trial) -> None:
     arguments = _drawn(domain, trial)
     assert domain.mask is not None
-    dtype = trial.draw.choice("mask dtype", ("bool", "int64", "float32", "float64"))
+    dtype = trial.draw.choice("mask dtype", ("bool", "int64", "float32"))
     changed = arguments | {domain.mask: Tensor(arguments[domain.mask].array, dtype)}
     trial.agree(domain.operation, changed, gradient=domain.differentiable, dtypes=_allowed(domain, arguments))
 

@@ -9,15 +9,17 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rlassay.describe import did_you_mean
 from rlassay.interfaces import INTERFACES
 from rlassay.subject import TargetError
 from rlassay_spec.convention import CONVENTIONS, LECTURE, Convention, convention_from
-from rlassay_spec.operations import OPERATIONS
+from rlassay_spec.operations import CS336_OPERATIONS, OPERATIONS
 
 SKIPPED_FILES = ("setup.py", "conftest.py", "noxfile.py")
 
@@ -38,6 +40,7 @@ def load_target(name: str, interface: str = "own", convention: str | None = None
     Raises:
         TargetError: it does not exist, does not import, declares an unknown convention, or provides no operation.
     """
+    require_source(name)
     namespaces, files = _open(name)
     declared: Any = None
     functions: dict[str, Callable[..., Any]] = {}
@@ -65,28 +68,57 @@ def _convention(name: str, declared: Any, interface: str, asked: str | None) -> 
 
 def _open(name: str) -> tuple[list[Mapping[str, Any]], list[Path]]:
     """The namespaces to search and the source files behind them."""
-    path = Path(name)
-    if path.is_dir():
-        return _open_folder(path)
-    if name.endswith(".py") or path.is_file():
-        if not path.is_file():
-            raise TargetError(f"{name}: there is no such file")
-        if path.suffix != ".py":
-            raise TargetError(f"{name}: is not a Python file; give a .py file, a folder, a module or module:object")
-        return [vars(_import_file(path))], [path]
-    module_name, _, attribute = name.partition(":")
-    if not all(part.isidentifier() for part in module_name.split(".")):
+    if not name:
+        raise TargetError("the target's name is empty")
+    if Path(name).is_dir():
+        return _open_folder(Path(name))
+    origin, attribute = _split(name)
+    if _is_path(origin):
+        module, files = _import_file(Path(origin)), [Path(origin)]
+    elif all(part.isidentifier() for part in origin.split(".")):
+        module = _import_module(origin)
+        files = _source_files(module)
+    else:
         raise TargetError(f"{name}: is neither an existing file or folder nor a module name")
-    module = _import_module(module_name)
-    files = _source_files(module)
-    if not attribute:
-        return [vars(module)], files
+    return [_namespace(_attribute(name, module, attribute)) if attribute else vars(module)], files
+
+
+def _split(name: str) -> tuple[str, str]:
+    """`module:object` or `file.py:object` in its two parts; the second is empty where there is none."""
+    if Path(name).is_file():
+        return name, ""
+    origin, colon, attribute = name.rpartition(":")
+    return (origin, attribute) if colon and all(part.isidentifier() for part in attribute.split(".")) else (name, "")
+
+
+def _is_path(origin: str) -> bool:
+    return origin.endswith(".py") or Path(origin).is_file()
+
+
+def require_source(name: str) -> None:
+    """A target that names a file names one that exists and is Python; nothing is run to find out.
+
+    Raises:
+        TargetError: it does not.
+    """
+    origin = _split(name)[0]
+    if Path(name).is_dir() or not _is_path(origin):
+        return
+    path = Path(origin)
+    if not path.is_file():
+        raise TargetError(f"{path}: there is no such file")
+    if path.suffix != ".py":
+        raise TargetError(f"{path}: is not a Python file; give a .py file, a folder, a module or module:object")
+    _importing(origin, lambda: compile(path.read_bytes(), path.resolve(), "exec", dont_inherit=True))
+
+
+def _attribute(name: str, module: ModuleType, path: str) -> Any:
     target: Any = module
-    for part in attribute.split("."):
+    for part in path.split("."):
         if not hasattr(target, part):
-            raise TargetError(f"{name}: {module_name} has no attribute {attribute!r}")
+            raise TargetError(f"{name}: {module.__name__} has no attribute {path!r}{did_you_mean(part, dir(target))}")
         target = getattr(target, part)
-    return [_namespace(target)], files
+    return target
 
 
 def _open_folder(folder: Path) -> tuple[list[Mapping[str, Any]], list[Path]]:
@@ -132,22 +164,33 @@ def _importing(name: str, action: Callable[[], Any]) -> Any:
     try:
         return action()
     except SyntaxError as error:
-        raise TargetError(f"{name}: syntax error in {error.filename}, line {error.lineno}: {error.msg}") from error
+        place = f" in {error.filename}, line {error.lineno}" if error.lineno is not None else ""
+        raise TargetError(f"{name}: syntax error{place}: {error.msg}") from error
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
             message = f"{name}: there is no such module here; is it installed, or is the path misspelt?"
             raise TargetError(message) from error
         raise TargetError(f"{name}: does not import: it needs {error.name}, which is not installed here") from error
     except BaseException as error:
-        lines = traceback.extract_tb(error.__traceback__)
-        place = f" ({lines[-1].filename}, line {lines[-1].lineno})" if lines else ""
-        raise TargetError(f"{name}: does not import: {type(error).__name__}: {error}{place}") from error
+        what = traceback.format_exception_only(error)[-1].strip()
+        raise TargetError(f"{name}: does not import: {what}{_place(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line outside of installed packages that an exception came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename[0] != "<"]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own and own[-1].filename != __file__ else ""
 
 
 def _namespace(target: Any) -> Mapping[str, Any]:
     if isinstance(target, Mapping):
         return target
-    return {name: getattr(target, name) for name in dir(target) if not name.startswith("__")}
+    found: dict[str, Any] = {}
+    for name in dir(target):
+        with suppress(Exception):
+            found[name] = getattr(target, name)
+    return found
 
 
 def _source_files(module: ModuleType) -> list[Path]:
@@ -168,8 +211,13 @@ def _digest(files: list[Path]) -> str:
 def _nothing_provided(name: str, namespaces: list[Mapping[str, Any]], interface: str) -> str:
     found = [key for namespace in namespaces for key, value in namespace.items() if callable(value)]
     message = f"{name}: provides none of the operations; nothing to check"
+    ours = [key for key in found if key in OPERATIONS]
+    if ours and interface == "own":
+        return f"{message}. Not written yet, they only raise NotImplementedError: {', '.join(ours)}"
+    if ours:
+        return f"{message}. Its names are rlassay's own: leave out --interface {interface}"
     for key in found:
-        close = difflib.get_close_matches(key, OPERATIONS, n=1, cutoff=0.85)
+        close = difflib.get_close_matches(key, OPERATIONS if interface == "own" else CS336_OPERATIONS, n=1, cutoff=0.85)
         if close:
             return f"{message}. It has {key}: did you mean {close[0]}?"
     if interface == "own" and INTERFACES["cs336"].find(dict.fromkeys(found, print)):

@@ -6,6 +6,7 @@ line is flushed when written, so a run that is killed leaves a readable record; 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Literal
@@ -18,7 +19,11 @@ Outcome = Literal["pass", "fail", "error", "timeout", "crash", "not-provided", "
 
 
 class Header(msgspec.Struct, tag="header", tag_field="type", kw_only=True, omit_defaults=True):
-    """Who judged what, with which settings, and how many checks should follow."""
+    """Who judged what, with which settings, and how many checks should follow.
+
+    `operations` are those that the target provides, `selected` those of which the run has checks. `checks` is how many
+    check lines should follow, `available` how many checks the whole suite has.
+    """
 
     schema: int
     rlassay: str
@@ -33,6 +38,9 @@ class Header(msgspec.Struct, tag="header", tag_field="type", kw_only=True, omit_
     operations: list[str]
     selected: list[str]
     checks: int
+    available: int
+    expression: str = ""
+    strict: bool = False
 
 
 class Failure(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -104,9 +112,12 @@ class RecordError(Exception):
     """A record that cannot be read; names the file and the line."""
 
 
-def encode(line: Line) -> bytes:
-    """One line of the stream, with its newline."""
-    return msgspec.json.encode(line) + b"\n"
+def encode(line: msgspec.Struct) -> bytes:
+    """One line of the stream, with its newline; lone surrogates, which JSON cannot carry, become question marks."""
+    try:
+        return msgspec.json.encode(line) + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(line), ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def decode(line: bytes) -> Line:
@@ -130,13 +141,13 @@ def read_record(path: Path) -> Record:
         content = path.read_bytes()
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
-    lines = content.split(b"\n")
-    whole = lines[:-1]
+    if not content:
+        raise RecordError(f"{path}: is empty; its run ended before the first check")
     parsed: list[Line] = []
-    for number, text in enumerate(whole, start=1):
+    for number, text in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             parsed.append(decode(text))
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise RecordError(f"{path}, line {number}: not a line of a record stream: {error}") from error
     return gather(parsed, str(path))
 
@@ -145,22 +156,24 @@ def gather(lines: Iterable[Line], origin: str = "record") -> Record:
     """Assemble a record from its lines.
 
     Raises:
-        RecordError: the first line is not a header.
+        RecordError: the lines are not one header, checks and explanations, and at most one footer, in this order.
     """
-    record: Record | None = None
-    for line in lines:
-        if isinstance(line, Header):
-            record = Record(line, [], [])
-        elif record is None:
-            break
-        elif isinstance(line, CheckResult):
+    stream = iter(lines)
+    header = next(stream, None)
+    if not isinstance(header, Header):
+        message = "does not start with a header; is this a record written by `rlassay check --json`?"
+        raise RecordError(f"{origin}: {message}")
+    if header.schema != SCHEMA:
+        message = f"has schema {header.schema}, written by rlassay {header.rlassay}; this one reads schema {SCHEMA}"
+        raise RecordError(f"{origin}: {message}")
+    record = Record(header, [], [])
+    for line in stream:
+        if isinstance(line, Header) or record.footer is not None:
+            raise RecordError(f"{origin}: goes on after its end; does it hold more than one run?")
+        if isinstance(line, CheckResult):
             record.checks.append(line)
         elif isinstance(line, Explanation):
             record.explanations.append(line)
         else:
             record.footer = line
-    if record is None:
-        raise RecordError(
-            f"{origin}: does not start with a header; is this a record written by `rlassay check --json`?"
-        )
     return record

@@ -7,13 +7,17 @@ all.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from rlassay.values import Arguments
 from rlassay_spec.convention import Convention
+
+Cotangent: TypeAlias = np.ndarray | Mapping[str | int, np.ndarray]
+"""What a result is differentiated against: an array, or one for each part, by key or place, that is differentiated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +26,10 @@ class Observation:
 
     `value` is a float64 (or bool, int64) array for tensors and numbers, else the Python value itself. `dtype` is the
     tensor's dtype name, or None for a Python value. `gradients` holds, for every live argument, the vector-Jacobian
-    product with the cotangent, or None where no gradient arrives. `connected` tells whether the result carries a
-    graph.
+    product with the cotangent, or None where no gradient arrives; if the call went `backward` itself, the gradient
+    that it left behind. `connected` tells whether the result carries a graph. `parts` are the entries of a dictionary
+    (by key) or of a tuple or list (by place), `parameters` those of every model among the arguments after the call. The
+    parameters of a model, and gradients in them, are one row of numbers.
     """
 
     value: Any
@@ -31,6 +37,9 @@ class Observation:
     connected: bool = False
     gradients: dict[str, np.ndarray | None] = field(default_factory=dict)
     side_effects: tuple[str, ...] = ()
+    parts: Mapping[Any, Observation] = field(default_factory=dict)
+    parameters: Mapping[str, np.ndarray] = field(default_factory=dict)
+    backward: bool = False
 
 
 class Subject(Protocol):
@@ -49,14 +58,16 @@ class Subject(Protocol):
         arguments: Arguments,
         *,
         live: tuple[str, ...] = (),
-        cotangent: np.ndarray | None = None,
+        cotangent: Cotangent | None = None,
         keywords: bool = False,
         audit: bool = False,
+        times: int = 1,
     ) -> Observation:
         """Call an operation.
 
         `live` names the arguments that require a gradient, `cotangent` (ones if None) is what the result is
-        differentiated against, `keywords` passes by name instead of by position, `audit` also reports side effects.
+        differentiated against, `keywords` passes by name instead of by position, `audit` also reports side effects,
+        `times` is how often it is called with the same objects; the last result counts.
 
         Raises:
             SubjectRaised: the subject raised, in the call or in its backward pass.

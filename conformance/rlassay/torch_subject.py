@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import Module
 
-from rlassay.subject import Observation, SubjectRaised
+from rlassay.objects import GradientDescent, LanguageModel, Tokenizer
+from rlassay.subject import Cotangent, Observation, SubjectRaised
+from rlassay.torch_objects import TorchLanguageModel, TorchTokenizer, gradient_descent
 from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import LECTURE, Convention
 
@@ -47,29 +51,53 @@ class TorchSubject:
         arguments: Arguments,
         *,
         live: tuple[str, ...] = (),
-        cotangent: np.ndarray | None = None,
+        cotangent: Cotangent | None = None,
         keywords: bool = False,
         audit: bool = False,
+        times: int = 1,
     ) -> Observation:
         """Call an operation (see `Subject.call`)."""
-        built: dict[int, torch.Tensor] = {}
+        built: dict[int, Any] = {}
         inputs = {name: _build(value, built) for name, value in arguments.items()}
         for name in live:
             inputs[name].requires_grad_()
         before = _state(inputs) if audit else None
         function = self.functions[operation]
-        result = _guarded("the call", lambda: function(**inputs) if keywords else function(*inputs.values()))
+        for _ in range(times):
+            result = _guarded("the call", lambda: function(**inputs) if keywords else function(*inputs.values()))
         effects = _side_effects(before, _state(inputs)) if before is not None else ()
-        if not isinstance(result, torch.Tensor):
-            return Observation(value=_plain(result), side_effects=effects)
-        gradients = _gradients(result, {name: inputs[name] for name in live}, cotangent)
-        return Observation(
-            value=_numpy(result),
-            dtype=NAMES.get(result.dtype, str(result.dtype).removeprefix("torch.")),
-            connected=result.requires_grad,
-            gradients=gradients,
-            side_effects=effects,
-        )
+        leaves = {name: _leaves(inputs[name]) for name in live}
+        backward = any(leaf.grad is not None for group in leaves.values() for leaf in group)
+
+        def read() -> Observation:
+            return replace(
+                _observed(result),
+                gradients=_left(leaves) if backward else _gradients(result, leaves, cotangent),
+                side_effects=effects,
+                parts=_parts(result),
+                parameters={name: _flat(_leaves(value)) for name, value in inputs.items() if isinstance(value, Module)},
+                backward=backward,
+            )
+
+        observation: Observation = _guarded("reading what it returned", read)
+        return observation
+
+
+def _observed(result: Any) -> Observation:
+    if not isinstance(result, torch.Tensor):
+        return Observation(value=_plain(result))
+    return Observation(
+        value=_numpy(result),
+        dtype=NAMES.get(result.dtype, str(result.dtype).removeprefix("torch.")),
+        connected=result.requires_grad,
+    )
+
+
+def _parts(result: Any) -> dict[Any, Observation]:
+    entries = (
+        result if isinstance(result, Mapping) else dict(enumerate(result if isinstance(result, tuple | list) else ()))
+    )
+    return {key: _observed(entry) for key, entry in entries.items()}
 
 
 def _guarded(during: str, action: Callable[[], Any]) -> Any:
@@ -78,21 +106,41 @@ def _guarded(during: str, action: Callable[[], Any]) -> Any:
     default_dtype = torch.get_default_dtype()
     try:
         return action()
+    except SubjectRaised:
+        raise
     except BaseException as error:  # noqa: BLE001 - SystemExit and the like are the subject's doing too
         bases = tuple(base.__name__ for base in type(error).__mro__)
         lines = "".join(traceback.format_exception(error))
-        raise SubjectRaised(type(error).__name__, str(error), bases, lines, during) from None
+        raise SubjectRaised(type(error).__name__, _message(error), bases, lines, during) from None
     finally:
         torch.set_grad_enabled(grad_mode)
         torch.set_default_dtype(default_dtype)
 
 
-def _build(value: Any, built: dict[int, torch.Tensor]) -> Any:
-    if not isinstance(value, Tensor):
-        return value
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the subject's __str__ may do anything
+        return "(its message cannot be read)"
+
+
+def _build(value: Any, built: dict[int, Any]) -> Any:
+    """The argument as this library has it; one object that is passed twice is built once."""
     if id(value) not in built:
-        built[id(value)] = _laid_out(torch.tensor(value.array, dtype=DTYPES[value.dtype]), value.layout)
+        built[id(value)] = _made(value, built)
     return built[id(value)]
+
+
+def _made(value: Any, built: dict[int, Any]) -> Any:
+    if isinstance(value, Tensor):
+        return _laid_out(torch.tensor(value.array, dtype=DTYPES[value.dtype]), value.layout)
+    if isinstance(value, LanguageModel):
+        return TorchLanguageModel(value)
+    if isinstance(value, GradientDescent):
+        return gradient_descent(value, _build(value.model, built))
+    if isinstance(value, Tokenizer):
+        return TorchTokenizer(value)
+    return value
 
 
 def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
@@ -107,17 +155,50 @@ def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
 
 
 def _gradients(
-    result: torch.Tensor, live: Mapping[str, torch.Tensor], cotangent: np.ndarray | None
+    result: Any, live: Mapping[str, tuple[torch.Tensor, ...]], cotangent: Cotangent | None
 ) -> dict[str, np.ndarray | None]:
-    if not live or not result.requires_grad:
+    parts, weights = _differentiated(result, cotangent)
+    leaves = tuple(leaf for group in live.values() for leaf in group)
+    if not leaves or not parts:
         return dict.fromkeys(live)
-    if cotangent is None or cotangent.shape != tuple(result.shape):
-        weights = torch.ones_like(result)
-    else:
-        weights = torch.tensor(cotangent, dtype=result.dtype)
-    leaves = tuple(live.values())
-    grads = _guarded("backward", lambda: torch.autograd.grad(result, leaves, weights, allow_unused=True))
-    return {name: None if grad is None else _numpy(grad) for name, grad in zip(live, grads, strict=True)}
+    grads = iter(_guarded("backward", lambda: torch.autograd.grad(parts, leaves, weights, allow_unused=True)))
+    return {name: _row([next(grads) for _ in group], group) for name, group in live.items()}
+
+
+def _differentiated(result: Any, cotangent: Cotangent | None) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The parts of the result that are differentiated and carry a graph, and what against."""
+    chosen = cotangent if isinstance(cotangent, Mapping) else {None: cotangent}
+    entries = dict(enumerate(result)) if isinstance(result, tuple | list) else result
+    parts, weights = [], []
+    for key, weight in chosen.items():
+        part = result if key is None else entries.get(key) if isinstance(entries, Mapping) else None
+        if not isinstance(part, torch.Tensor) or not part.requires_grad:
+            continue
+        fits = weight is not None and weight.shape == tuple(part.shape)
+        parts.append(part)
+        weights.append(torch.tensor(weight, dtype=part.dtype) if fits else torch.ones_like(part))
+    return parts, weights
+
+
+def _leaves(value: Any) -> tuple[torch.Tensor, ...]:
+    return tuple(value.parameters()) if isinstance(value, Module) else (value,)
+
+
+def _left(live: Mapping[str, tuple[torch.Tensor, ...]]) -> dict[str, np.ndarray | None]:
+    """The gradients that a call left behind."""
+    return {name: _row([leaf.grad for leaf in group], group) for name, group in live.items()}
+
+
+def _row(grads: Sequence[torch.Tensor | None], leaves: tuple[torch.Tensor, ...]) -> np.ndarray | None:
+    """A tensor's gradient in its shape, a model's in one row; None where there is none at all."""
+    if all(grad is None for grad in grads):
+        return None
+    filled = [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(grads, leaves, strict=True)]
+    return _numpy(filled[0]) if len(filled) == 1 else _flat(filled)
+
+
+def _flat(tensors: Sequence[torch.Tensor]) -> np.ndarray:
+    return np.concatenate([_numpy(tensor).ravel() for tensor in tensors])
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:

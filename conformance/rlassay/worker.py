@@ -4,20 +4,37 @@ A check that never returns or kills its process costs the worker, not the run: t
 on (`rlassay.runner`). Requests come as JSON lines on standard input, answers leave as JSON lines on what was standard
 output; the subject's own prints are discarded. (This guards a run against accidents. Untrusted submissions need the
 isolation of grading.)
+
+A worker never outlives its run. A thread waits for the end of the input, which is the end of the parent, and then
+kills the worker with all that it started; where the subject keeps that thread from running, a timer ends the worker.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import queue
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from rlassay.engine import run_check
-from rlassay.record import CheckResult, Explanation
+from rlassay.load import load_target, require_source
+from rlassay.record import CheckResult, Explanation, encode
+from rlassay.subject import TargetError
+
+if TYPE_CHECKING:
+    from rlassay.torch_subject import TorchSubject
+
+SPARE_SECONDS = 10.0
+"""How much longer than its time limit a request may keep a worker whose parent is gone."""
 
 
 class Setup(msgspec.Struct, tag="setup"):
@@ -28,6 +45,7 @@ class Setup(msgspec.Struct, tag="setup"):
     convention: str | None
     profile: str
     seed: int
+    timeout: float
 
 
 class Run(msgspec.Struct, tag="run"):
@@ -61,58 +79,104 @@ Request = Setup | Run | Explain
 Answer = Ready | Unusable | CheckResult | Explanation
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer requests until the input ends."""
-    import torch
+def serve(requests: Iterator[bytes], answers: IO[bytes]) -> None:
+    """Answer requests until the input ends.
 
-    from rlassay.explain import explain
-    from rlassay.load import load_target
-    from rlassay.subject import TargetError
-    from rlassay.suite import all_checks
-    from rlassay.torch_subject import TorchSubject
-
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
+    Torch is imported before the target, beside which there may be a file called random.py. What can be told without
+    running the target is told before that takes its seconds.
+    """
 
     def answer(message: Answer) -> None:
-        answers.write(msgspec.json.encode(message) + b"\n")
+        answers.write(encode(message))
         answers.flush()
 
     decoder = msgspec.json.Decoder(Request)
-    setup = decoder.decode(requests.readline())
+    setup = decoder.decode(next(requests))
     assert isinstance(setup, Setup)
     try:
+        require_source(setup.target)
+        import torch
+
+        from rlassay.suite import all_checks
+        from rlassay.torch_subject import TorchSubject
+
         target = load_target(setup.target, setup.interface, setup.convention)
     except TargetError as error:
         answer(Unusable(str(error)))
         return
+    _undo_global_settings()
+    torch.set_num_threads(1)
     subject = TorchSubject(target.functions, target.name, target.convention)
-    checks = all_checks()
-    answer(Ready(sorted(subject.operations), asdict(subject.convention), target.sha256, _versions()))
+    checks = all_checks(setup.interface)
+    libraries = {"torch": str(torch.__version__), "numpy": np.__version__}
+    answer(Ready(sorted(subject.operations), asdict(subject.convention), target.sha256, libraries))
     for line in requests:
         request = decoder.decode(line)
+        faulthandler.dump_traceback_later(setup.timeout + SPARE_SECONDS, exit=True)
         if isinstance(request, Run):
             answer(run_check(checks[request.check], subject, setup.profile, setup.seed))
         elif isinstance(request, Explain):
-            answer(explain(request.operation, subject))
+            answer(_explained(request.operation, subject))
+        faulthandler.cancel_dump_traceback_later()
 
 
-def _versions() -> dict[str, str]:
-    import numpy
-    import torch
+def _explained(operation: str, subject: TorchSubject) -> Explanation:
+    """The explanation; one that our search for it breaks on is lost without taking the verdict with it."""
+    from rlassay.explain import explain
 
-    return {"torch": str(torch.__version__), "numpy": numpy.__version__}
+    try:
+        return explain(operation, subject)
+    except Exception as error:  # noqa: BLE001 - a verdict without an explanation is still a verdict
+        return Explanation(operation=operation, text=f"the search for an explanation failed: {error!r}")
+
+
+def _undo_global_settings() -> None:
+    """A target that turns warnings or floating-point events into errors when imported must not do so to the oracles."""
+    warnings.resetwarnings()
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a stream, read by a thread that ends this process when the stream ends."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in stream:
+            lines.put(line)
+        _end_with_children()
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield lines.get()
+
+
+def _end_with_children() -> None:
+    if sys.platform != "win32" and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _leave_no_core_files() -> None:
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def main() -> None:
-    """Serve on the inherited standard streams, with the subject's own output silenced."""
+    """Serve on the inherited standard streams, with the subject's own output silenced.
+
+    Standard error stays open for the last words of a crash; the parent keeps the end of it.
+    """
     answers = os.fdopen(os.dup(1), "wb")
     requests = os.fdopen(os.dup(0), "rb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    sys.path[:] = [entry for entry in sys.path if entry != ""]
-    serve(requests, answers)
+    _leave_no_core_files()
+    faulthandler.enable(all_threads=False)
+    serve(_lines(requests), answers)
 
 
 if __name__ == "__main__":

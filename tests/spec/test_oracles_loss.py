@@ -13,6 +13,7 @@ from rlassay_spec.convention import CONVENTIONS, LECTURE, Convention
 from rlassay_spec.operations import OPERATIONS
 from rlassay_spec.oracles.advantage import grpo_advantages
 from rlassay_spec.oracles.expected import Expected, FloatArray
+from rlassay_spec.oracles.kl import kl_k3
 from rlassay_spec.oracles.loss import (
     aggregate,
     clipped_loss,
@@ -297,6 +298,8 @@ def test_the_log_ratio_clamp_bounds_the_ratio_and_stops_the_gradient() -> None:
     clamped = Convention(log_ratio_clamp=0.1)
     assert one_token(-1.0, 0.5, clamped)[:2] == pytest.approx((math.exp(0.1), 0.0))
     assert one_token(1.0, -0.5, clamped)[:2] == pytest.approx((-math.exp(-0.1), 0.0))
+    assert one_token(-1.0, -0.15, clamped) == pytest.approx((math.exp(-0.1), 0.0, 0.05))
+    assert one_token(1.0, 0.15, clamped) == pytest.approx((-math.exp(0.1), 0.0, 0.05))
     assert one_token(1.0, 0.05, clamped) == pytest.approx((-math.exp(0.05), -math.exp(0.05), 0.05))
     assert one_token(1.0, 0.1, clamped)[2] == pytest.approx(0.0, abs=1e-15)
     assert one_token(1.0, 0.5, Convention(log_ratio_clamp=20.0))[:2] == one_token(1.0, 0.5)[:2]
@@ -349,6 +352,31 @@ def test_a_group_without_contrast_adds_its_kl_only() -> None:
     k3 = np.exp(ref - x) - (ref - x) - 1
     whole = grpo_objective(x, old, ref, mask, np.full((2, 2), 0.1), beta, low, high)
     assert whole.value == pytest.approx(beta * mean_by_arrays(k3, mask, LECTURE), rel=1e-12)
+
+
+def test_the_kl_of_the_whole_objective_brings_its_scale_and_its_kink() -> None:
+    x, old, ref, mask, _, *_ = example("grpo_objective", 19)
+    for beta in (0.01, -2.0):
+        whole = grpo_objective(x, old, ref, mask, np.ones((2, 2)), beta, convention=Convention(k3_clamp=0.03))
+        kl = kl_k3(x, ref, convention=Convention(k3_clamp=0.03))
+        assert whole.scale == pytest.approx(abs(beta) * mean_by_arrays(kl.scale, mask, LECTURE), rel=1e-14)
+        assert whole.pullback is not None and kl.pullback is not None
+        gradient, of_kl = whole.pullback(4.0), kl.pullback(np.ones_like(x))
+        np.testing.assert_allclose(gradient.scale[mask], abs(beta) * of_kl.scale[mask], rtol=1e-14)
+        np.testing.assert_array_equal(gradient.kink[mask], of_kl.kink[mask])
+    rewards = np.array([[0.0, 1.0], [1.0, 1.0]])
+    clipped = clipped_loss(x, old, mask, grpo_advantages(rewards).value.ravel())
+    whole = grpo_objective(x, old, ref, mask, rewards, 0.01, convention=Convention(k3_clamp=0.03))
+    assert whole.pullback is not None and clipped.pullback is not None and kl.pullback is not None
+    nearest = np.minimum(clipped.pullback(1.0).kink, kl.pullback(np.ones_like(x)).kink)
+    np.testing.assert_array_equal(whole.pullback(1.0).kink[mask], nearest[mask])
+
+
+def test_what_overflows_is_no_error() -> None:
+    assert np.isnan(aggregate([[np.inf, -np.inf]], [[1, 1]], "sequence_sum").value)
+    assert np.isinf(aggregate([[1.5e308, 1.5e308]], [[1, 1]], "sequence_sum").value)
+    assert np.isinf(clipped_loss([[0.0]], [[-1000.0]], [[1]], [-1.0]).value)
+    assert clipped_loss([[0.0]], [[-1000.0]], [[1]], [1.0]).value == -1.2
 
 
 def test_free_singletons_make_the_whole_objective_free() -> None:

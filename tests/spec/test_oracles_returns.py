@@ -30,6 +30,10 @@ def test_a_terminal_reward_is_every_actions_return() -> None:
     np.testing.assert_array_equal(reward_to_go([[0.0, 0.0, 0.7]]).value, [[0.7, 0.7, 0.7]])
 
 
+def test_a_sum_is_rounded_once() -> None:
+    np.testing.assert_array_equal(reward_to_go([[1e16, 1.0, -1e16]]).value, [[1.0, -1e16, -1e16]])
+
+
 def gae_by_double_sum(rewards: Any, values: Any, gamma: float, lam: float) -> list[Fraction]:
     r, v = [Fraction(x) for x in rewards], [Fraction(x) for x in values] + [Fraction(0)]
     g, decay = Fraction(gamma), Fraction(gamma) * Fraction(lam)

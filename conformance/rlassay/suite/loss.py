@@ -164,7 +164,7 @@ def long_case(operation: str, draw: Draw, convention: Convention) -> Arguments:
             long[name] = value
             continue
         shape = (1, 4096) if value.array.ndim == 2 and name != "rewards" else (1,) * value.array.ndim
-        fill = {"log_probs": -1.0, "old_log_probs": -1.0, "ref_log_probs": -1.0, "old_values": 0.0, "returns": 2.0}
+        fill = {"log_probs": -1.0, "old_log_probs": -1.0, "baselines": 0.0, "old_values": 0.0, "returns": 2.0}
         long[name] = Tensor(np.full(shape, fill.get(name, 1.0)), "bfloat16")
     return long | {name: 4096 for name in ("total_tokens",) if name in long}
 
@@ -247,7 +247,7 @@ def _declare(operation: str) -> None:
     @TOPIC.check(
         operation,
         law="accumulation",
-        examples=len(MODES),
+        examples=len(MODES) if operation == "aggregate" else 1,
         title=f"{operation} accumulates 4096 equal bfloat16 terms in float32 or better",
     )
     def accumulation(trial: Trial) -> None:

@@ -3,10 +3,9 @@
     rl_basics.toml        claims B…, Daniel Fried's lecture on the basics of RL for agents
     rl_in_practice.toml   claims P…, Percy Liang's CS336 lecture on RL in practice
 
-`load_claims()` reads them, `mismatch(value)` compares one stated value with the expression that yields it.
+`load_claims()` reads them; `evaluation.mismatch(value)` compares a stated value with the expression that yields it.
 """
 
-from rlassay_spec.claims.evaluation import NAMESPACE, evaluate, mismatch
 from rlassay_spec.claims.loader import VERDICTS, Claim, ClaimError, Value, load_claims
 
-__all__ = ["NAMESPACE", "VERDICTS", "Claim", "ClaimError", "Value", "evaluate", "load_claims", "mismatch"]
+__all__ = ["VERDICTS", "Claim", "ClaimError", "Value", "load_claims"]

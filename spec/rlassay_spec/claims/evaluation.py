@@ -1,7 +1,7 @@
 """Evaluates the values and expressions of claims.
 
-An expression is Python over `NAMESPACE`: the modules of `rlassay_spec.exact` by name (`bandit.estimates(…)`), Fraction,
-sqrt (exact for squares), exp, log, comb and the builtins. Numbers are exact: 1/3 is a fraction, and so is the decimal 0.05.
+An expression is Python over `NAMESPACE`: the modules of `rlassay_spec.exact` by name (`bandit.estimates(…)`), sqrt
+(exact for squares), exp, log and the builtins. Numbers are exact: 1/3 is a fraction, and so is the decimal 0.05.
 
 A value is an expression too, or a tuple of such. A plain decimal in it (0.358486, −0.58) is rounded: the expression has
 to agree with all its digits. All else is exact: fractions compare equal, and where a root or a logarithm makes a float,
@@ -11,7 +11,7 @@ the two agree within the relative tolerance 1e-12.
 import ast
 from decimal import Decimal
 from fractions import Fraction
-from math import comb, exp, isclose, log
+from math import exp, isclose, isfinite, log
 from typing import Any
 
 from rlassay_spec import exact
@@ -25,11 +25,9 @@ def _divide(top: Any, bottom: Any) -> Any:
 
 
 NAMESPACE: dict[str, Any] = {name: getattr(exact, name) for name in exact.__all__} | {
-    "Fraction": Fraction,
     "sqrt": exact.moments.sqrt,
     "exp": exp,
     "log": log,
-    "comb": comb,
 }
 
 
@@ -43,7 +41,7 @@ class _Exact(ast.NodeTransformer):
         if not isinstance(node.value, float):
             return node
         digits = ast.Constant(ast.get_source_segment(self.source, node))
-        return ast.Call(ast.Name("Fraction", ast.Load()), [digits], [])
+        return ast.Call(ast.Name("_decimal", ast.Load()), [digits], [])
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -56,7 +54,7 @@ def evaluate(expression: str) -> Any:
     """What an expression yields, with exact division and exact decimals."""
     source = expression.strip()
     tree = ast.fix_missing_locations(_Exact(source).visit(ast.parse(source, mode="eval")))
-    return eval(compile(tree, f"<{source}>", "eval"), NAMESPACE | {"_divide": _divide})
+    return eval(compile(tree, f"<{source}>", "eval"), NAMESPACE | {"_decimal": Fraction, "_divide": _divide})
 
 
 def mismatch(value: Value) -> str | None:
@@ -76,14 +74,17 @@ def _agrees(stated: str, got: Any) -> bool:
     if _is_decimal(node):
         decimal = Decimal(stated.replace(" ", ""))
         places = -int(decimal.as_tuple().exponent)
-        return abs(Fraction(got) - Fraction(decimal)) <= Fraction(1, 2 * 10**places)
+        return _is_finite(got) and abs(Fraction(got) - Fraction(decimal)) <= Fraction(1, 2 * 10**places)
     expected = evaluate(stated)
-    if isinstance(expected, float) or isinstance(got, float):
-        return isclose(got, expected, rel_tol=RELATIVE_TOLERANCE, abs_tol=0.0)
+    if isinstance(got, float) or isinstance(expected, float):
+        return _is_finite(got) and _is_finite(expected) and isclose(got, expected, rel_tol=RELATIVE_TOLERANCE)
     return bool(got == expected)
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, int | float | Fraction) and isfinite(number)
 
 
 def _is_decimal(node: ast.expr) -> bool:
     number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     return isinstance(number, ast.Constant) and isinstance(number.value, float)
-

@@ -22,6 +22,8 @@ A file names its lecture and the letter its ids begin with, then lists claims:
     value = "0.358486"                  # see evaluation.py: a decimal is rounded, all else is exact
     expression = "0.95**20"
     printed = "0.36"                    # optional: the number as the lecture prints it
+
+Line breaks within a text count as spaces.
 """
 
 import tomllib
@@ -189,7 +191,7 @@ class _Table:
         had = self.entries.get(field)
         if not isinstance(had, str) or not had.strip():
             self.wrong(field, had, "a text that is not empty")
-        return had
+        return " ".join(had.split())
 
     def texts(self, field: str) -> tuple[str, ...]:
         had = self.entries.get(field)

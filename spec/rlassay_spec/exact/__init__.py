@@ -7,6 +7,7 @@ route (a closed form, finite differences, mpmath).
 from rlassay_spec.exact import (
     advantage,
     bandit,
+    environment,
     kl,
     log_prob,
     loss,
@@ -20,6 +21,7 @@ from rlassay_spec.exact import (
 __all__ = [
     "advantage",
     "bandit",
+    "environment",
     "kl",
     "log_prob",
     "loss",

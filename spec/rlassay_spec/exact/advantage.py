@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
-from rlassay_spec.exact.moments import Real, correlation, covariance, fraction, sqrt
+from rlassay_spec.exact.moments import Real, correlation, covariance, fraction, sqrt, variance
 
 
 def group_mean(rewards: Sequence[Real]) -> Fraction:
@@ -57,7 +57,7 @@ def absolute_total(rewards: Sequence[Real]) -> Real:
     """Σ_j ∣Â_j∣ of the normalised advantages, which for a success share p is 2G√(p(1 − p))."""
     total: Real = Fraction(0)
     for value in normalized(rewards):
-        total = total + abs(value)
+        total = total + max(value, -value)
     return total
 
 
@@ -74,25 +74,27 @@ def smallest_group(p: Real, chance: Real) -> int:
     return size
 
 
-def own_noise(p: Real, size: int) -> dict[str, Real]:
-    """Exact second moments of the centred advantage of one rollout with a binary reward, by enumeration of the group.
+def _binary_groups(p: Real, size: int) -> list[tuple[Fraction, tuple[int, ...]]]:
+    chance = fraction(p)
+    groups = product((1, 0), repeat=size)
+    return [(chance ** sum(rewards) * (1 - chance) ** (size - sum(rewards)), rewards) for rewards in groups]
 
-    `baseline` = Var R̄ = p(1 − p)/G, `advantage` = Var(R_1 − R̄) = p(1 − p)(1 − 1/G), and `correlation` between
-    R_1 − R̄ and the true R_1 − p, which is √(1 − 1/G).
-    """
-    p = fraction(p)
-    joint: list[tuple[Fraction, Real, Real]] = []
-    means: list[tuple[Fraction, Real, Real]] = []
-    for rewards in product((1, 0), repeat=size):
-        chance = p ** sum(rewards) * (1 - p) ** (size - sum(rewards))
-        middle = group_mean(rewards)
-        joint.append((chance, rewards[0] - middle, rewards[0] - p))
-        means.append((chance, middle, middle))
-    return {
-        "baseline": covariance(means),
-        "advantage": covariance([(chance, value, value) for chance, value, _ in joint]),
-        "correlation": correlation(joint),
-    }
+
+def mean_variance(p: Real, size: int) -> Real:
+    """Var R̄ of G binary rewards, by enumeration of the groups; p(1 − p)/G."""
+    return variance([(chance, group_mean(rewards)) for chance, rewards in _binary_groups(p, size)])
+
+
+def advantage_variance(p: Real, size: int) -> Real:
+    """Var(R_1 − R̄) of one rollout with a binary reward, by enumeration of the groups; p(1 − p)(1 − 1/G)."""
+    return variance([(chance, centered(rewards)[0]) for chance, rewards in _binary_groups(p, size)])
+
+
+def advantage_correlation(p: Real, size: int) -> Real:
+    """Correlation of R_1 − R̄ with the true advantage R_1 − p, by enumeration of the groups; √(1 − 1/G)."""
+    value = fraction(p)
+    groups = _binary_groups(p, size)
+    return correlation([(chance, centered(rewards)[0], rewards[0] - value) for chance, rewards in groups])
 
 
 def rollout_covariance(instances: Sequence[Real]) -> Fraction:

@@ -74,9 +74,7 @@ def mean_gradient(policy: Sequence[Real], reference: Sequence[Real], estimator: 
 def gradient(policy: Sequence[Real], reference: Sequence[Real]) -> tuple[float, ...]:
     """∇_z KL(π∥π_ref) = π_x (log(π_x/π_ref,x) − KL)."""
     whole = divergence(policy, reference)
-    return tuple(
-        float(p) * (log(fraction(p) / fraction(q)) - whole) for p, q in zip(policy, reference, strict=True)
-    )
+    return tuple(float(p) * (log(fraction(p) / fraction(q)) - whole) for p, q in zip(policy, reference, strict=True))
 
 
 def reverse_gradient(policy: Sequence[Real], reference: Sequence[Real]) -> tuple[Fraction, ...]:

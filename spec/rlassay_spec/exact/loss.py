@@ -12,14 +12,17 @@ from rlassay_spec.exact.moments import Real, Vector, fraction
 
 
 def weights(method: str, rewards: Sequence[Real]) -> tuple[Real, ...]:
-    """The weight of each trajectory of a group: "sft" 1, "rest" 1[R = 1], "reinforce" R, "grpo" (R − R̄)/σ, "dr_grpo" R − R̄."""
+    """The weight of each trajectory of a group.
+
+    "sft" 1, "rest" 1[R = 1], "reinforce" R, "grpo" (R − R̄)/σ, "dr_grpo" R − R̄.
+    """
     if method == "sft":
         return (Fraction(1),) * len(rewards)
     if method == "rest":
         return tuple(Fraction(int(reward == 1)) for reward in rewards)
     if method == "reinforce":
         return tuple(rewards)
-    return {"grpo": advantage.normalized, "dr_grpo": advantage.centered}[method](rewards)
+    return advantage.normalized(rewards) if method == "grpo" else advantage.centered(rewards)
 
 
 def logit_gradient(policy: Sequence[Real], actions: Sequence[int], weight: Sequence[Real]) -> Vector:
@@ -62,8 +65,14 @@ def clipped_slope(ratio: Real, advantage_value: Real, low: Real = 0.2, high: Rea
     return Fraction(0) if dead else -rho * a
 
 
-def clipped_mean_slope(learner: Sequence[Real], sampler: Sequence[Real], rewards: Sequence[Real]) -> Vector:
-    """Mean over the sampler's actions of −slope·∇ log π: where one step on the clipped surrogate goes on average."""
+def surrogate_slopes(ratio: Real, advantage_value: Real) -> tuple[Fraction, Fraction]:
+    """Slopes of −ρA = −A·exp(log π − log π_old) in log π and in log π_old: (−ρA, +ρA)."""
+    push = fraction(ratio) * fraction(advantage_value)
+    return -push, push
+
+
+def clipped_mean_step(learner: Sequence[Real], sampler: Sequence[Real], rewards: Sequence[Real]) -> Vector:
+    """Mean over the sampler's actions of −slope·∇ log π with A = R: where a step on the clipped surrogate goes."""
     total: list[Real] = [Fraction(0)] * len(learner)
     for action, (new, old, reward) in enumerate(zip(learner, sampler, rewards, strict=True)):
         slope = -fraction(old) * clipped_slope(fraction(new) / fraction(old), reward)

@@ -1,4 +1,4 @@
-"""Number Search solved exactly: play, candidates, best play, the value of a policy (lecture rl-basics, sections 2 and 8).
+"""Number Search solved exactly: play, candidates, best play, the value of a policy (rl-basics, sections 2 and 8).
 
 The environment hides a number of 1..16 and answers each wrong guess with "higher" or "lower"; four guesses at most.
 What a player can know is the set of candidates, the numbers that agree with all feedback so far.
@@ -6,7 +6,7 @@ What a player can know is the set of candidates, the numbers that agree with all
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import TypeAlias
 
 NUMBERS = 16
@@ -40,7 +40,7 @@ def capacity(guesses: int) -> int:
     return 1 + 2 * capacity(guesses - 1) if guesses else 0
 
 
-@lru_cache(maxsize=None)
+@cache
 def most_hits(count: int, guesses: int) -> int:
     """How many of `count` neighbouring candidates the best play finds: max over i of 1 + h(i−1, k−1) + h(n−i, k−1)."""
     if not count or not guesses:
@@ -48,7 +48,7 @@ def most_hits(count: int, guesses: int) -> int:
     return max(1 + most_hits(i, guesses - 1) + most_hits(count - 1 - i, guesses - 1) for i in range(count))
 
 
-@lru_cache(maxsize=None)
+@cache
 def fewest_hits(count: int, guesses: int) -> int:
     """How many candidates the worst play finds that still guesses candidates only."""
     if not count or not guesses:
@@ -136,7 +136,7 @@ def uniform_success(numbers: int = NUMBERS, guesses: int = GUESSES) -> Fraction:
     return _uniform_hits(numbers, guesses) / numbers
 
 
-@lru_cache(maxsize=None)
+@cache
 def _uniform_hits(count: int, guesses: int) -> Fraction:
     if not count or not guesses:
         return Fraction(0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import TypeAlias
 
 from rlassay_spec.exact.log_prob import score
@@ -19,7 +19,7 @@ def position_reward(prompt: Sequence[int], response: Sequence[int]) -> int:
 def inclusion_order_reward(prompt: Sequence[int], response: Sequence[int]) -> int:
     """Prompt tokens found in the response, plus adjacent response pairs that do not descend."""
     found = sum(token in response for token in prompt)
-    return found + sum(a <= b for a, b in zip(response, response[1:], strict=False))
+    return found + sum(a <= b for a, b in pairwise(response))
 
 
 def responses(length: int = 3, values: int = 3) -> list[tuple[int, ...]]:

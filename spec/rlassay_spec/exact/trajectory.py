@@ -1,33 +1,22 @@
 """All trajectories of small stochastic environments, with exact probabilities, scores and gradients.
 
-An environment draws an observation o_0; each action then draws, with known probabilities, a reward and the next
-observation. A policy is one row of action probabilities per observation; its parameters are the logits of all rows, so
-the same row is used at every step that shows the same observation. Everything is a fraction.
+The parameters of a policy are the logits of all its rows, one row per observation, so the same row is used at every
+step that shows the same observation. Everything is a fraction.
 
 Source: lecture rl-basics, sections 4, 6 and 8.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import TypeAlias
 
+from rlassay_spec.exact.environment import Environment, Policy
 from rlassay_spec.exact.log_prob import jacobian
-from rlassay_spec.exact.moments import Real, Vector, fraction, mean_vector, total_variance
+from rlassay_spec.exact.moments import Real, Vector, mean_vector, total_variance
 from rlassay_spec.exact.returns import reward_to_go
-
-Policy: TypeAlias = tuple[tuple[Fraction, ...], ...]
-Outcome: TypeAlias = tuple[Fraction, int, Fraction]
-"""Probability, next observation, reward."""
-
-
-@dataclass(frozen=True)
-class Environment:
-    """`horizon` actions; `start[o]` = P(o_0 = o); `outcomes[o, a]` = what action a may lead to at observation o."""
-
-    horizon: int
-    start: tuple[Fraction, ...]
-    outcomes: Mapping[tuple[int, int], tuple[Outcome, ...]]
 
 
 @dataclass(frozen=True)
@@ -40,6 +29,11 @@ class Trajectory:
     chances: tuple[Fraction, ...]
     scores: tuple[Vector, ...]
     probability: Fraction
+
+    @property
+    def decisions(self) -> tuple[tuple[int, int], ...]:
+        """(o_t, a_t) of every step."""
+        return tuple(zip(self.observations[:-1], self.actions, strict=True))
 
     @property
     def total(self) -> Fraction:
@@ -56,11 +50,6 @@ Weight: TypeAlias = Callable[[Trajectory, int], Real]
 """Weight of action t of a trajectory."""
 
 
-def policy(*rows: Sequence[Real]) -> Policy:
-    """A policy from one row of probabilities per observation."""
-    return tuple(tuple(fraction(p) for p in row) for row in rows)
-
-
 def score(rows: Policy, observation: int, action: int) -> tuple[Fraction, ...]:
     """∇ log π(action∣observation) in the logits of all rows: onehot − π in its own row, 0 in the others."""
     return tuple(
@@ -70,9 +59,7 @@ def score(rows: Policy, observation: int, action: int) -> tuple[Fraction, ...]:
 
 def enumerate_all(environment: Environment, rows: Policy) -> list[Trajectory]:
     """Every trajectory of positive probability."""
-    paths = [
-        Trajectory((o,), (), (), (), (), chance) for o, chance in enumerate(environment.start) if chance
-    ]
+    paths = [Trajectory((o,), (), (), (), (), chance) for o, chance in enumerate(environment.start) if chance]
     for _ in range(environment.horizon):
         paths = [
             Trajectory(
@@ -94,7 +81,7 @@ def enumerate_all(environment: Environment, rows: Policy) -> list[Trajectory]:
 def probability_gradient(rows: Policy, path: Trajectory) -> Vector:
     """∇p_θ(τ) by the product rule, with each ∂π from the quotient rule on the softmax; no logarithm is used."""
     total = [Fraction(0)] * sum(map(len, rows))
-    for t, (o, a) in enumerate(zip(path.observations[:-1], path.actions, strict=True)):
+    for t, (o, a) in enumerate(path.decisions):
         offset = sum(map(len, rows[:o]))
         for k, slope in enumerate(jacobian(rows[o])[a]):
             total[offset + k] += path.probability / path.chances[t] * slope
@@ -138,16 +125,12 @@ def off_policy_estimate(
     """
     found: list[tuple[Fraction, Vector]] = []
     for path in enumerate_all(environment, sampler):
-        ratios = [
-            learner[o][a] / sampler[o][a] for o, a in zip(path.observations[:-1], path.actions, strict=True)
-        ]
-        whole = Fraction(1)
-        for factor in ratios:
-            whole *= factor
+        ratios = [learner[o][a] / sampler[o][a] for o, a in path.decisions]
+        whole = prod(ratios, start=Fraction(1))
         factors = {"none": [Fraction(1)] * len(ratios), "trajectory": [whole] * len(ratios), "token": ratios}[ratio]
         weights = [factor * weight(path, t) for t, factor in enumerate(factors)]
-        own = [score(learner, o, a) for o, a in zip(path.observations[:-1], path.actions, strict=True)]
-        found.append((path.probability, tuple(_dot(weights, column) for column in zip(*own, strict=True))))
+        columns = zip(*(score(learner, o, a) for o, a in path.decisions), strict=True)
+        found.append((path.probability, tuple(_dot(weights, column) for column in columns)))
     return mean_vector(found)
 
 
@@ -158,79 +141,49 @@ def expected_return(environment: Environment, rows: Policy) -> Fraction:
 
 def true_gradient(environment: Environment, rows: Policy) -> Vector:
     """∇J by backward induction with the product rule on V(o) = Σ_a π(a∣o) Σ P·(r + V(o′)); no score is used."""
-    observations = range(len(environment.start))
-    size = sum(map(len, rows))
-    offset = [sum(map(len, rows[:o])) for o in observations]
-    value: dict[int, Fraction] = dict.fromkeys(observations, Fraction(0))
-    slope: dict[int, list[Fraction]] = {o: [Fraction(0)] * size for o in observations}
+    value = [Fraction(0) for _ in rows]
+    slope = [_zero(rows) for _ in rows]
     for _ in range(environment.horizon):
-        new_value, new_slope = {}, {}
-        for o in observations:
-            action_values, gradient = [], [Fraction(0)] * size
-            for action, p in enumerate(rows[o]):
-                branches = environment.outcomes[o, action]
-                action_values.append(sum((c * (r + value[n]) for c, n, r in branches), Fraction(0)))
-                for chance, following, _ in branches:
-                    gradient = [g + p * chance * s for g, s in zip(gradient, slope[following], strict=True)]
-            new_value[o] = sum((p * q for p, q in zip(rows[o], action_values, strict=True)), Fraction(0))
-            for k, p in enumerate(rows[o]):
-                gradient[offset[o] + k] += sum(
-                    (q * pa * (int(a == k) - p) for a, (pa, q) in enumerate(zip(rows[o], action_values, strict=True))),
-                    Fraction(0),
-                )
-            new_slope[o] = gradient
-        value, slope = new_value, new_slope
-    return tuple(
-        sum((chance * slope[o][i] for o, chance in enumerate(environment.start)), Fraction(0)) for i in range(size)
-    )
+        before = [_backward(environment, rows, o, value, slope) for o in range(len(rows))]
+        value, slope = [v for v, _ in before], [g for _, g in before]
+    return tuple(_mix(environment.start, slope))
+
+
+def _backward(
+    environment: Environment, rows: Policy, o: int, value: list[Fraction], slope: list[list[Fraction]]
+) -> tuple[Fraction, list[Fraction]]:
+    """V(o) and ∇V(o) from the values and slopes one step later."""
+    offset = sum(map(len, rows[:o]))
+    total, gradient = Fraction(0), _zero(rows)
+    for action, chances in enumerate(jacobian(rows[o])):
+        branches, p = environment.outcomes[o, action], rows[o][action]
+        action_value = sum((chance * (reward + value[after]) for chance, after, reward in branches), Fraction(0))
+        total += p * action_value
+        later = _mix([p * chance for chance, _, _ in branches], [slope[after] for _, after, _ in branches])
+        gradient = [g + s for g, s in zip(gradient, later, strict=True)]
+        for k, change in enumerate(chances):
+            gradient[offset + k] += change * action_value
+    return total, gradient
+
+
+def _zero(rows: Policy) -> list[Fraction]:
+    return [Fraction(0)] * sum(map(len, rows))
+
+
+def _mix(weights: Sequence[Fraction], vectors: Sequence[Sequence[Fraction]]) -> list[Fraction]:
+    columns = zip(*vectors, strict=True)
+    return [sum((w * x for w, x in zip(weights, column, strict=True)), Fraction(0)) for column in columns]
 
 
 def state_values(environment: Environment, rows: Policy) -> dict[tuple[int, int], Fraction]:
     """V(t, o): expected reward to go when o is seen before action t."""
-    values: dict[tuple[int, int], Fraction] = {}
+    reach: defaultdict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    earned: defaultdict[tuple[int, int], Fraction] = defaultdict(Fraction)
     for path in enumerate_all(environment, rows):
-        for t, o in enumerate(path.observations[:-1]):
-            values.setdefault((t, o), Fraction(0))
-    reach = dict.fromkeys(values, Fraction(0))
-    for path in enumerate_all(environment, rows):
-        for t, o in enumerate(path.observations[:-1]):
+        for t, (o, _) in enumerate(path.decisions):
             reach[t, o] += path.probability
-            values[t, o] += path.probability * path.to_go[t]
-    return {key: values[key] / reach[key] for key in values}
-
-
-_HALF, _THIRD, _QUARTER = Fraction(1, 2), Fraction(1, 3), Fraction(1, 4)
-
-NOISY_DOOR = Environment(
-    horizon=2,
-    start=(2 * _THIRD, _THIRD),
-    outcomes={
-        (0, 0): ((_HALF, 0, Fraction(0)), (_HALF, 1, Fraction(1))),
-        (0, 1): ((3 * _QUARTER, 1, -_HALF), (_QUARTER, 0, Fraction(2))),
-        (1, 0): ((_THIRD, 0, Fraction(3)), (2 * _THIRD, 1, Fraction(0))),
-        (1, 1): ((Fraction(1), 1, _THIRD),),
-    },
-)
-"""Two steps, two observations; start, observations and rewards are random, the rewards of both signs."""
-
-_FEE: tuple[Outcome, ...] = ((Fraction(1), 1, Fraction(-1)),)
-_REFUND: tuple[Outcome, ...] = ((Fraction(1), 1, Fraction(1)),)
-FEE_AND_REFUND = Environment(
-    horizon=2,
-    start=(Fraction(1), Fraction(0)),
-    outcomes={(0, 0): _FEE, (0, 1): _FEE, (1, 0): _REFUND, (1, 1): _REFUND},
-)
-"""Two steps that cost 1 and pay 1 whatever is done: R(τ) is always 0, the reward to go is not."""
-
-LEARNER: Policy = policy((0.3, 0.7), (0.6, 0.4))
-SAMPLER: Policy = policy((0.5, 0.5), (0.2, 0.8))
-"""Two policies for the environments above."""
-
-
-def subtasks(count: int, reward: Real = 0.2) -> Environment:
-    """`count` independent subtasks: action 1 completes one and earns `reward`, action 0 earns nothing."""
-    nothing: tuple[Outcome, ...] = ((Fraction(1), 0, Fraction(0)),)
-    return Environment(count, (Fraction(1),), {(0, 0): nothing, (0, 1): ((Fraction(1), 0, fraction(reward)),)})
+            earned[t, o] += path.probability * path.to_go[t]
+    return {key: earned[key] / reach[key] for key in reach}
 
 
 def response_mask(turns: Sequence[tuple[str, int]]) -> tuple[int, ...]:

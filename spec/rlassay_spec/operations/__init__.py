@@ -22,6 +22,7 @@ from typing import Any, Final
 from rlassay_spec.operations import (
     advantage,
     bandit,
+    cs336,
     kl,
     log_prob,
     loss,
@@ -34,13 +35,17 @@ from rlassay_spec.operations import (
 
 @dataclass(frozen=True)
 class Operation:
-    """One row of the table: what it is called, where it belongs, what it takes and what it promises."""
+    """One row of the table: what it is called, where it belongs, what it takes and what it promises.
+
+    `interface` is "own" for the operations of this project, else the name of the interface that they belong to.
+    """
 
     name: str
     topic: str
     stub: Callable[..., Any]
     parameters: tuple[str, ...]
     differentiable: str | None
+    interface: str = "own"
 
     @property
     def doc(self) -> str:
@@ -58,13 +63,14 @@ class Operation:
         return inspect.signature(self.stub)
 
 
-def _operation(stub: Callable[..., Any], differentiable: str | None = None) -> Operation:
+def _operation(stub: Callable[..., Any], differentiable: str | None = None, interface: str = "own") -> Operation:
     return Operation(
         name=stub.__name__,
         topic=stub.__module__.rpartition(".")[2],
         stub=stub,
         parameters=tuple(inspect.signature(stub).parameters),
         differentiable=differentiable,
+        interface=interface,
     )
 
 
@@ -105,3 +111,25 @@ _TABLE = (
 
 OPERATIONS: Final[dict[str, Operation]] = {operation.name: operation for operation in _TABLE}
 """Every operation by name, in the order of the table."""
+
+_CS336_TABLE = (
+    _operation(cs336.tokenize_prompt_and_output, interface="cs336"),
+    _operation(cs336.compute_group_normalized_rewards, interface="cs336"),
+    _operation(cs336.compute_entropy, "logits", "cs336"),
+    _operation(cs336.get_response_log_probs, "model", "cs336"),
+    _operation(cs336.compute_naive_policy_gradient_loss, "policy_log_probs", "cs336"),
+    _operation(cs336.compute_grpo_clip_loss, "policy_log_probs", "cs336"),
+    _operation(cs336.compute_policy_gradient_loss, "policy_log_probs", "cs336"),
+    _operation(cs336.masked_mean, "tensor", "cs336"),
+    _operation(cs336.masked_normalize, "tensor", "cs336"),
+    _operation(cs336.sft_microbatch_train_step, "policy_log_probs", "cs336"),
+    _operation(cs336.grpo_microbatch_train_step, "policy_log_probs", "cs336"),
+    _operation(cs336.compute_rollout_rewards, interface="cs336"),
+    _operation(cs336.compute_group_normalized_rewards_2026, interface="cs336"),
+    _operation(cs336.compute_policy_gradient_loss_2026, "policy_log_probs", "cs336"),
+    _operation(cs336.aggregate_loss_across_microbatch, "per_token_policy_gradient_loss", "cs336"),
+    _operation(cs336.grpo_train_step, "model", "cs336"),
+)
+
+CS336_OPERATIONS: Final[dict[str, Operation]] = {operation.name: operation for operation in _CS336_TABLE}
+"""The functions of the CS336 alignment assignment by name; no operation of `OPERATIONS` is among them."""

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from rlassay_spec.operations import OPERATIONS
+from rlassay_spec.operations import CS336_OPERATIONS, OPERATIONS
 from rlassay_spec.oracles import (
     advantage,
     bandit,
+    cs336,
     kl,
     log_prob,
     loss,
@@ -28,6 +29,9 @@ ORACLES: Final[dict[str, Callable[..., Any]]] = {
     operation.name: getattr(_BY_TOPIC[operation.topic], operation.name) for operation in OPERATIONS.values()
 }
 """The oracle of every operation, in the order of the table."""
+
+CS336_ORACLES: Final[dict[str, Callable[..., Any]]] = {name: getattr(cs336, name) for name in CS336_OPERATIONS}
+"""The oracle of every function of the CS336 assignment."""
 
 
 @cache

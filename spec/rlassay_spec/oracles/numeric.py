@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 def total(terms: Iterable[float]) -> float:
     """The sum, rounded once; inf and NaN as IEEE arithmetic has them."""
-    values = list(terms)
-    return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
+    values = [float(term) for term in terms]
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return sum(values)
 
 
 def exp(x: float) -> float:

@@ -134,5 +134,4 @@ def _fields(mask: BoolArray, token_at: TokenAt) -> tuple[FloatArray, FloatArray,
     fields[4] = math.inf
     for b, t in np.argwhere(mask).tolist():
         fields[:, b, t] = token_at(b, t)
-    value, scale, slope, slope_scale, kink = fields
-    return value, scale, slope, slope_scale, kink
+    return fields[0], fields[1], fields[2], fields[3], fields[4]

@@ -1,0 +1,131 @@
+"""A check's outcome in words, as every report shows it: what was called, what came, what should have come, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from inspect import Parameter
+
+from rlassay.record import CheckResult, Explanation, Header
+from rlassay_spec.claims import Claim, load_claims
+from rlassay_spec.convention import convention_from
+from rlassay_spec.operations import CS336_OPERATIONS, OPERATIONS, Operation
+
+KNOWN_OPERATIONS: Mapping[str, Operation] = CS336_OPERATIONS | OPERATIONS
+"""The operations of every interface by name, in the order in which reports show them."""
+
+CLIP = 400
+"""Longer inputs and results than this are cut, unless all is asked for."""
+
+
+def plain(text: str) -> str:
+    """Text of a subject without control characters, which could steer a terminal: they are shown as escapes."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def did_you_mean(word: str, words: Collection[str]) -> str:
+    """`; did you mean …?` with the closest word, or nothing."""
+    close = get_close_matches(word, words, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def facts(result: CheckResult, full: bool = False) -> list[tuple[str, str]]:
+    """Label and text of everything that is known about a failure, besides its message."""
+    failure = result.failure
+    found: list[tuple[str, str]] = []
+    if failure is not None:
+        operation = KNOWN_OPERATIONS.get(result.operations[0])
+        if result.outcome == "error" and operation is not None:
+            found.append(("contract", signature_text(operation)))
+        found.append(("call", failure.call))
+        found += failure.inputs.items()
+        found += [("expected", failure.expected), ("got", failure.got)]
+    for claim in filter(None, map(_claims().get, result.claims)):
+        found += _claim_facts(claim)
+    return [(label, _clipped(plain(text), full)) for label, text in found if text]
+
+
+@cache
+def _claims() -> Mapping[str, Claim]:
+    return load_claims()
+
+
+def _claim_facts(claim: Claim) -> list[tuple[str, str]]:
+    text = claim.statement if claim.truth is None else f"{claim.truth} (the lecture's statement is {claim.verdict})"
+    return [(f"claim {claim.id}", text), ("lecture", f"{claim.lecture}, {claim.source}")]
+
+
+def _clipped(text: str, full: bool) -> str:
+    return text if full or len(text) <= CLIP else f"{text[:CLIP]} …"
+
+
+def signature_text(operation: Operation) -> str:
+    """`name(parameter, parameter=default)`."""
+    parameters = operation.signature.parameters.values()
+    texts = (p.name if p.default is Parameter.empty else f"{p.name}={p.default!r}" for p in parameters)
+    return f"{operation.name}({', '.join(texts)})"
+
+
+def message(result: CheckResult) -> str:
+    """What is wrong, in one sentence."""
+    text = result.failure.message if result.failure is not None else ""
+    return plain(text) or result.outcome
+
+
+def failure_text(result: CheckResult, explanation: Explanation | None = None) -> str:
+    """A failure as plain text: message, explanation, facts, code that repeats the call, the subject's traceback."""
+    lines = [message(result)]
+    if explanation is not None and names_something(explanation):
+        lines.append(plain(explanation.text))
+    lines += [f"{label}: {text}" for label, text in facts(result, full=True)]
+    if result.failure is not None:
+        lines += [f"\n{plain(text)}" for text in (result.failure.snippet, result.failure.traceback) if text]
+    return "\n".join(lines)
+
+
+def names_something(explanation: Explanation) -> bool:
+    """Whether the search for an explanation found one."""
+    return bool(explanation.convention or explanation.fault)
+
+
+def convention_text(header: Header) -> str:
+    """The convention's name, with what it declares where it is not a named one."""
+    convention = convention_from(header.convention)
+    if convention.name != "declared":
+        return convention.name
+    fields = ", ".join(f"{name}={value!r}" for name, value in convention.declared().items())
+    return f"declared ({fields})" if fields else "lecture"
+
+
+def stale_text(result: CheckResult) -> str:
+    """Why an entry of the known deviations has to go."""
+    what = "it passes" if result.outcome == "pass" else f"its outcome is {result.outcome}"
+    return f"{result.id} is listed as a known deviation, but {what}"
+
+
+def by_weight(failures: Sequence[CheckResult]) -> list[CheckResult]:
+    """Failures, the most telling first: claims by the size of their input, then value and gradient, then other laws."""
+    return sorted(failures, key=lambda result: (_rank(result), _size(result) if _rank(result) == 0 else 0))
+
+
+def most_telling(failures: Sequence[CheckResult], most: int) -> list[CheckResult]:
+    """A few failures that say different things; laws only where neither claim nor value nor gradient fails."""
+    chosen: dict[str, CheckResult] = {}
+    for result in by_weight(failures):
+        if not chosen or _rank(result) < _LAW or _rank(next(iter(chosen.values()))) == _LAW:
+            chosen.setdefault(re.sub(r"[-\d.e+]+", "#", message(result)), result)
+    return list(chosen.values())[:most]
+
+
+_LAW = 3
+
+
+def _size(result: CheckResult) -> int:
+    return sum(map(len, result.failure.inputs.values())) if result.failure is not None else 0
+
+
+def _rank(result: CheckResult) -> int:
+    law = result.id.partition("/")[2]
+    return 0 if law in result.claims else {"value": 1, "gradient": 2}.get(law, _LAW)
