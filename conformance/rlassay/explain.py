@@ -170,10 +170,14 @@ def _flows(observed: Observation, name: str) -> bool:
 def _behaves_like(fault: Fault, samples: list[Sample], declared: Convention) -> bool:
     """Whether a known fault gives all of the subject's observations."""
     model = TorchSubject({fault.operation: fault.under(declared)}, convention=declared)
-    return all(
-        _same(sample.case, sample.observed, _observe(model, sample.case), _reach(sample.case, declared))
-        for sample in samples
-    )
+    return all(_same(sample, _twin(fault, model, sample.case), _reach(sample.case, declared)) for sample in samples)
+
+
+def _twin(fault: Fault, model: TorchSubject, case: Case) -> Observation | SubjectRaised:
+    """What a known fault does on a case."""
+    if fault.key not in case.twins:
+        case.twins[fault.key] = _observe(model, case)
+    return case.twins[fault.key]
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,8 @@ def _reach(case: Case, declared: Convention) -> _Reach:
     return _Reach(scale, want.pullback(cotangent).kink <= kink_margin(dtype))
 
 
-def _same(case: Case, seen: Observation | SubjectRaised, twin: Observation | SubjectRaised, reach: _Reach) -> bool:
+def _same(sample: Sample, twin: Observation | SubjectRaised, reach: _Reach) -> bool:
+    case, seen = sample.case, sample.observed
     if isinstance(seen, SubjectRaised) or isinstance(twin, SubjectRaised):
         return isinstance(seen, SubjectRaised) and isinstance(twin, SubjectRaised) and seen.kind == twin.kind
     if not isinstance(seen.value, np.ndarray) or not isinstance(twin.value, np.ndarray):

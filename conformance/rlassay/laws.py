@@ -149,11 +149,20 @@ def _allowed(domain: Domain, arguments: Arguments) -> tuple[str, ...]:
 
 def _layout(domain: Domain, trial: Trial) -> None:
     layout = trial.draw.choice("layout", ("strided", "transposed", "expanded"))
+    drawn = _drawn(domain, trial)
+    if domain.mask is not None and layout == "expanded":
+        drawn = _full_row_first(drawn, domain.mask)
     arguments = {
         name: Tensor(value.array, value.dtype, layout) if isinstance(value, Tensor) else value
-        for name, value in _drawn(domain, trial).items()
+        for name, value in drawn.items()
     }
     trial.agree(domain.operation, arguments, gradient=domain.differentiable)
+
+
+def _full_row_first(arguments: Arguments, mask: str) -> Arguments:
+    """The row that expansion repeats has a token: a batch without any is for the all-masked law alone."""
+    array = arguments[mask].array
+    return replaced(arguments, **{mask: np.roll(array, -int(array.any(axis=1).argmax()), axis=0)})
 
 
 def _mask_dtype(domain: Domain, trial: Trial) -> None:

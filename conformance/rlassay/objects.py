@@ -30,8 +30,10 @@ class RewardFunction:
         return {"reward": reward, "format_reward": 1.0, "answer_reward": -reward}
 
     def __repr__(self) -> str:
-        rewards = f"{dict(self.rewards)!r}[response, truth]"
-        return f"lambda response, truth: {{'reward': {rewards}, 'format_reward': 1.0, 'answer_reward': -{rewards}}}"
+        return (
+            f"lambda response, truth: {{'reward': (reward := {dict(self.rewards)!r}[response, truth]), "
+            "'format_reward': 1.0, 'answer_reward': -reward}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

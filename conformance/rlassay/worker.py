@@ -112,6 +112,7 @@ def serve(requests: Iterator[bytes], answers: IO[bytes]) -> None:
     answer(Ready(sorted(subject.operations), asdict(subject.convention), target.sha256, libraries))
     for line in requests:
         request = decoder.decode(line)
+        _reopen_output()
         faulthandler.dump_traceback_later(setup.timeout + SPARE_SECONDS, exit=True)
         if isinstance(request, Run):
             answer(run_check(checks[request.check], subject, setup.profile, setup.seed))
@@ -135,6 +136,12 @@ def _undo_global_settings() -> None:
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
+
+
+def _reopen_output() -> None:
+    """One operation that closes standard output must not make the prints of another one fail."""
+    if sys.stdout.closed:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,14 @@ def alive(pid: int) -> bool:
         return False
     stat = Path(f"/proc/{pid}/stat")
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+    """Wait until something is so that takes a moment on an idle machine."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"still not so after {seconds:g} s: {what}"
+        time.sleep(0.02)
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, **behaviour: str) -> str:

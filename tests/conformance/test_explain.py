@@ -14,6 +14,7 @@ import rlassay_impl
 from rlassay.explain import NOTHING, explain, explanations
 from rlassay.faults import Fault, all_faults, faults_of
 from rlassay.record import Explanation
+from rlassay.search import AVERAGES, random_cases
 from rlassay.torch_subject import TorchSubject
 from rlassay_spec.convention import CONVENTIONS, LECTURE, Convention, convention_from
 from rlassay_spec.operations import OPERATIONS
@@ -77,7 +78,7 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize("operation", ["grpo_advantages", "rest_loss", "grpo_loss", "clipped_loss", "value_loss"])
+@pytest.mark.parametrize("operation", ["grpo_advantages", "rloo_advantages", "kl_k3", "rest_loss", "grpo_loss"])
 @pytest.mark.parametrize("declared", OTHERS, ids=lambda convention: convention.aggregation)
 def test_a_fault_is_named_under_another_convention_too_unless_two_are_the_same_there(
     operation: str, declared: Convention
@@ -181,3 +182,13 @@ def test_an_implementation_of_its_own_is_recognised_too() -> None:
 
     found = explain("grpo_advantages", TorchSubject({"grpo_advantages": of_the_batch}))
     assert found.fault == "AD-06"
+
+
+@pytest.mark.parametrize("operation", ["sft_loss", "rest_loss", "reinforce_loss", "grpo_loss", "clipped_loss"])
+def test_the_cases_tell_all_averages_apart(operation: str) -> None:
+    under = [replace(LECTURE, **change) for change in AVERAGES]
+    answers = {
+        tuple(float(case.answer(convention).value) for case in random_cases(operation, LECTURE)): convention
+        for convention in under
+    }
+    assert len(answers) == len(under) - 1  # a token mean has no rows to count

@@ -6,6 +6,7 @@ import numpy as np
 
 from rlassay.draw import Draw
 from rlassay.laws import Domain
+from rlassay.refusals import longer
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
@@ -48,7 +49,17 @@ def _distribution(draw: Draw, count: int) -> np.ndarray:
 
 
 TOPIC = Topic(
-    Domain("expected_return", outcomes_case, result="number"),
+    Domain(
+        "expected_return",
+        outcomes_case,
+        result="number",
+        refusals={"returns-of-another-length": longer("returns")},
+    ),
     Domain("bandit_gradient", bandit_case, result="number"),
-    Domain("optimal_baseline", optimal_case, result="number"),
+    Domain(
+        "optimal_baseline",
+        optimal_case,
+        result="number",
+        refusals={"scores-of-another-length": longer("scores"), "rewards-of-another-length": longer("rewards")},
+    ),
 )

@@ -181,7 +181,7 @@ def parts(trial: Trial) -> None:
     value = 0.0
     for part in (slice(0, cut_at), slice(cut_at, None)):
         arguments = replaced(whole, **{name: tensor.array[part] for name, tensor in whole.items()}) | totals
-        if len(arguments["mask"].array) == 0:
+        if not arguments["mask"].array.any():
             continue
         observed = trial.agree("microbatch_loss", arguments, gradient=True)
         value += float(observed.value)

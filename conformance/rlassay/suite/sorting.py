@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlassay.draw import Draw
-from rlassay.laws import Domain
+from rlassay.laws import Domain, Refusal
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
@@ -30,7 +30,19 @@ def sorting_case(draw: Draw, convention: Convention) -> Arguments:
 
 def domain(operation: str) -> Domain:
     """Both rewards share one domain."""
-    return Domain(operation, sorting_case, result="number")
+    return Domain(
+        operation,
+        sorting_case,
+        result="number",
+        refusals={"a-response-of-another-length": Refusal("response", _one_more)},
+    )
+
+
+def _one_more(arguments: Arguments) -> Arguments:
+    response = arguments["response"]
+    if isinstance(response, Tensor):
+        return arguments | {"response": response.with_array(np.append(response.array, 0))}
+    return arguments | {"response": [*response, 0]}
 
 
 TOPIC = Topic(domain("position_reward"), domain("inclusion_order_reward"))

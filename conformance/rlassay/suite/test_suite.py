@@ -6,6 +6,7 @@ skipped, and a known deviation has to fail as listed. Under xdist every worker j
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,30 +49,33 @@ JUDGE = pytest.StashKey[Judge]()
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test for each check; starts what judges them, so that a target that cannot be judged is one error."""
-    interface = metafunc.config.getoption("--rlassay-interface")
-    _require_one_of("--rlassay-interface", interface, INTERFACES)
-    checks = all_checks(interface)
+    options = metafunc.config.option
+    _require_one_of("--rlassay-interface", options.rlassay_interface, INTERFACES)
+    checks = all_checks(options.rlassay_interface)
     metafunc.parametrize("check", [pytest.param(check, id=identity) for identity, check in checks.items()])
-    if not metafunc.config.option.collectonly:
-        metafunc.config.stash[JUDGE] = judge = _judge(metafunc.config, checks)
+    if not options.collectonly:
+        metafunc.config.stash[JUDGE] = judge = _judge(options, checks)
         metafunc.config.add_cleanup(judge.runner.close)
 
 
-def _judge(config: pytest.Config, checks: Collection[str]) -> Judge:
-    target, profile = config.getoption("--rlassay"), config.getoption("--rlassay-profile")
-    interface, convention = config.getoption("--rlassay-interface"), config.getoption("--rlassay-convention")
-    if target is None:
+def _judge(options: Namespace, checks: Collection[str]) -> Judge:
+    if options.rlassay is None:
         text = "what should be judged? Say it with --rlassay: a .py file, a folder, a module or module:object"
         raise pytest.Collector.CollectError(text)
-    _require_one_of("--rlassay-profile", profile, PROFILES)
-    _require_one_of("--rlassay-convention", convention, [None, *CONVENTIONS])
-    expected, timeout = config.getoption("--rlassay-expected"), config.getoption("--rlassay-timeout")
+    _require_one_of("--rlassay-profile", options.rlassay_profile, PROFILES)
+    _require_one_of("--rlassay-convention", options.rlassay_convention, [None, *CONVENTIONS])
     settings = Settings(
-        target, interface, convention, profile, config.getoption("--rlassay-seed"), timeout or TIMEOUTS[profile]
+        target=options.rlassay,
+        interface=options.rlassay_interface,
+        convention=options.rlassay_convention,
+        profile=options.rlassay_profile,
+        seed=options.rlassay_seed,
+        timeout=options.rlassay_timeout or TIMEOUTS[options.rlassay_profile],
     )
+    path = options.rlassay_expected
     try:
-        deviations = read_expected(Path(expected), checks) if expected is not None else {}
-        return Judge(Runner(settings), config.getoption("--rlassay-strict"), deviations)
+        expected = read_expected(Path(path), checks) if path is not None else {}
+        return Judge(Runner(settings), options.rlassay_strict, expected)
     except (ExpectedError, TargetError) as error:
         raise pytest.Collector.CollectError(plain(str(error))) from error
 

@@ -15,8 +15,8 @@ SPECIAL = {"im_start": START, "im_end": END, "assistant": ASSISTANT, "newline": 
 
 
 def turn(draw: Draw, role: int, closed: bool = True) -> list[int]:
-    """One turn with 0 to 4 content tokens, role ids and newlines among them."""
-    content = draw.pick((1, 2, 3, NEWLINE, ASSISTANT, USER), int(draw.integers(0, 4))).astype(int).tolist()
+    """One turn with 0 to 4 content tokens, id 0, role ids and newlines among them."""
+    content = draw.pick((0, 1, 2, NEWLINE, ASSISTANT, USER), int(draw.integers(0, 4))).astype(int).tolist()
     return [START, role, NEWLINE, *content, *([END] if closed else [])]
 
 
@@ -28,6 +28,8 @@ def transcript(draw: Draw, kind: str) -> list[int]:
         ids = [token for role in roles for token in turn(draw, role)]
     if kind == "unfinished":
         ids += turn(draw, ASSISTANT, closed=False)
+    if kind == "unfinished, ends in id 0":
+        ids += [*turn(draw, ASSISTANT, closed=False), 0]
     if kind == "interrupted":
         ids += [*turn(draw, ASSISTANT, closed=False), *turn(draw, USER)]
     if kind == "text between":
@@ -37,7 +39,15 @@ def transcript(draw: Draw, kind: str) -> list[int]:
     return ids
 
 
-TRANSCRIPTS = ("plain", "no separators", "unfinished", "interrupted", "text between", "stray end")
+TRANSCRIPTS = (
+    "plain",
+    "no separators",
+    "unfinished",
+    "unfinished, ends in id 0",
+    "interrupted",
+    "text between",
+    "stray end",
+)
 
 
 def response_mask_case(draw: Draw, convention: Convention) -> Arguments:

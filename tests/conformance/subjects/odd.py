@@ -2,8 +2,13 @@
 
 import os
 import sys
+import warnings
 
+import numpy
 import torch
+
+warnings.simplefilter("error")
+numpy.seterr(all="raise")
 
 
 def token_log_probs(logits):
@@ -60,6 +65,7 @@ def rest_loss(log_probs, mask, rewards):
 
 
 def reinforce_loss(log_probs, mask, rewards, baselines):
+    print("standard output was closed by another operation")
     return -(log_probs * mask * (rewards - baselines)[:, None]).sum(dim=1).mean().item()
 
 

@@ -1,7 +1,7 @@
 """Cases for the assignment's functions: texts, tokenizers, rewards of rollouts, masked log-probs, small models.
 
-Choices that hide a fault are rare enough, and come in numbers that divide the examples of the quick profile often enough,
-for its four examples to meet cases that show the fault.
+Options that hide a fault are few, and most choices have four or eight, so that the four examples of the quick profile
+meet all of them, or half: enough for cases that show the fault.
 """
 
 from __future__ import annotations

@@ -76,16 +76,17 @@ def _deviations(a: Arguments, ddof: int) -> np.ndarray:
 
 def _by_batch(a: Arguments) -> np.ndarray:
     rewards = _rewards_of(a)
-    return np.asarray((rewards - rewards.mean()) / (rewards.std(ddof=1) + a["advantage_eps"])).ravel()
+    deviation = float(rewards.std(ddof=1))
+    return np.asarray((rewards - rewards.mean()) / (deviation + a["advantage_eps"]), dtype=np.float64).ravel()
 
 
 def _interleaved(a: Arguments) -> np.ndarray:
     """Groups of every N-th rollout."""
     rewards = _rewards_of(a)
     groups = rewards.reshape(rewards.shape[1], rewards.shape[0])
-    advantages = groups - groups.mean(axis=0)
+    advantages: np.ndarray = groups - groups.mean(axis=0)
     if a.get("normalize_by_std", True):
-        advantages = advantages / (groups.std(axis=0, ddof=1) + a["advantage_eps"])
+        advantages = advantages / (groups.std(axis=0, ddof=1) + float(a["advantage_eps"]))
     return advantages.ravel()
 
 

@@ -48,13 +48,13 @@ class Options:
 
 
 def training_case(draw: Draw, convention: Convention, options: Options) -> Arguments:
-    """Rollouts of different lengths in groups, cut into one microbatch or several."""
+    """Rollouts of different lengths in groups, cut into several microbatches."""
     rewards = np.abs(grouped(draw, convention))
     truths = truths_of(rewards)
     cutter, ending = padding_and_ending(draw)
     prompts, responses = text_pairs(draw, rewards.size, ending)
     model = language_model(draw, len(PIECES))
-    divisors = [k for k in range(2, rewards.size + 1) if rewards.size % k == 0] + [1]
+    divisors = [k for k in range(2, rewards.size + 1) if rewards.size % k == 0]
     old = None if options.method == "none" else old_by_sequence(draw, _current(model, prompts, responses, cutter))
     return {
         "model": model,

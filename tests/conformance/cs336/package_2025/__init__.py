@@ -1,0 +1,1 @@
+"""A package whose modules hold the functions; `train` is a script that must not run."""
