@@ -51,6 +51,7 @@ class Subject(Protocol):
     @property
     def operations(self) -> frozenset[str]:
         """Names of the operations it provides."""
+        ...
 
     def call(
         self,
@@ -72,6 +73,7 @@ class Subject(Protocol):
         Raises:
             SubjectRaised: the subject raised, in the call or in its backward pass.
         """
+        ...
 
 
 class SubjectRaised(Exception):

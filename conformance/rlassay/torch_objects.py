@@ -58,6 +58,7 @@ class TorchTokenizer:
     bos_token: str | None = None
     bos_token_id: int | None = None
     padding_side = "right"
+    model_max_length = 10**9
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.data = tokenizer
@@ -67,8 +68,12 @@ class TorchTokenizer:
 
     @property
     def pad_token_id(self) -> int:
-        """Id of the padding token, which may be set by name."""
+        """Id of the padding token, which may be set, by name too."""
         return self.data.pieces.index(self.pad_token)
+
+    @pad_token_id.setter
+    def pad_token_id(self, token: int) -> None:
+        self.pad_token = self.data.pieces[token]
 
     @property
     def eos_token_id(self) -> int:

@@ -63,6 +63,7 @@ class TorchSubject:
             inputs[name].requires_grad_()
         before = _state(inputs) if audit else None
         function = self.functions[operation]
+        result: Any = None
         for _ in range(times):
             result = _guarded("the call", lambda: function(**inputs) if keywords else function(*inputs.values()))
         effects = _side_effects(before, _state(inputs)) if before is not None else ()
@@ -94,10 +95,14 @@ def _observed(result: Any) -> Observation:
 
 
 def _parts(result: Any) -> dict[Any, Observation]:
-    entries = (
-        result if isinstance(result, Mapping) else dict(enumerate(result if isinstance(result, tuple | list) else ()))
-    )
-    return {key: _observed(entry) for key, entry in entries.items()}
+    return {key: _observed(entry) for key, entry in _entries(result).items()}
+
+
+def _entries(result: Any) -> Mapping[Any, Any]:
+    """The entries of a dictionary by key, of a tuple or list by place; of anything else none."""
+    if isinstance(result, Mapping):
+        return result
+    return dict(enumerate(result)) if isinstance(result, tuple | list) else {}
 
 
 def _guarded(during: str, action: Callable[[], Any]) -> Any:
@@ -167,16 +172,19 @@ def _gradients(
 
 def _differentiated(result: Any, cotangent: Cotangent | None) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """The parts of the result that are differentiated and carry a graph, and what against."""
-    chosen = cotangent if isinstance(cotangent, Mapping) else {None: cotangent}
-    entries = dict(enumerate(result)) if isinstance(result, tuple | list) else result
-    parts, weights = [], []
-    for key, weight in chosen.items():
-        part = result if key is None else entries.get(key) if isinstance(entries, Mapping) else None
-        if not isinstance(part, torch.Tensor) or not part.requires_grad:
-            continue
-        fits = weight is not None and weight.shape == tuple(part.shape)
-        parts.append(part)
-        weights.append(torch.tensor(weight, dtype=part.dtype) if fits else torch.ones_like(part))
+    chosen: list[tuple[Any, np.ndarray | None]] = [(result, None)]
+    if isinstance(cotangent, Mapping):
+        entries = _entries(result)
+        chosen = [(entries.get(key), weight) for key, weight in cotangent.items()]
+    elif cotangent is not None:
+        chosen = [(result, cotangent)]
+    parts: list[torch.Tensor] = []
+    weights: list[torch.Tensor] = []
+    for part, weight in chosen:
+        if isinstance(part, torch.Tensor) and part.requires_grad:
+            fits = weight is not None and weight.shape == tuple(part.shape)
+            parts.append(part)
+            weights.append(torch.tensor(weight, dtype=part.dtype) if fits else torch.ones_like(part))
     return parts, weights
 
 

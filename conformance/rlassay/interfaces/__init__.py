@@ -13,6 +13,7 @@ class Interface(Protocol):
 
     def find(self, namespace: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
         """The operations that a namespace provides, by our names."""
+        ...
 
 
 INTERFACES: dict[str, Interface] = {"own": own, "cs336": cs336}

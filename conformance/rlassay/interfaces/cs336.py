@@ -2,7 +2,8 @@
 
 A target may be a file with the functions, the assignment's file of adapters, or a package: of a package, the modules
 that define one of the functions are searched too, `adapters` first. Where one function is the same thing as one of our
-operations, it is offered as that operation as well, so that its laws and claims are checked too.
+operations, it is offered as that operation as well, so that its laws and claims are checked too. (Our `entropy` is not
+among them: it promises −inf logits, and gradients that are exact beside vanishing probabilities.)
 """
 
 from __future__ import annotations
@@ -30,12 +31,10 @@ FORM_OF_2026 = {
 NAMES = tuple(name for name in CS336_OPERATIONS if not name.endswith("_2026"))
 """The names of the functions in the assignment."""
 
-ADAPTED = ("centered_advantages", "grpo_advantages", "entropy")
+ADAPTED = ("centered_advantages", "grpo_advantages")
 """Operations of ours that one of the functions may be the same as."""
 
 EPS = 1e-6
-LOWEST = -3.4e38
-"""A finite stand-in for −inf in float32: the assignment does not speak of logits of −inf."""
 
 
 def find(namespace: Mapping[str, Any]) -> dict[str, Function]:
@@ -104,8 +103,6 @@ def _adapted(found: Mapping[str, Function]) -> dict[str, Function]:
         if form in found:
             adapted["centered_advantages"] = _bound(call, found[form], False)
             adapted["grpo_advantages"] = _bound(call, found[form], True)
-    if "compute_entropy" in found:
-        adapted["entropy"] = _bound(_entropy, found["compute_entropy"])
     return adapted
 
 
@@ -154,9 +151,3 @@ def _check_groups(rewards: Any) -> None:
         raise ValueError(f"rewards: has shape {list(rewards.shape)}, expected [N, G] with G ≥ 1")
     if not rewards.is_floating_point():
         raise ValueError(f"rewards: has dtype {rewards.dtype}, expected a floating dtype")
-
-
-def _entropy(function: Function, logits: Any) -> Any:
-    """In float32 at least, and without −inf: the assignment promises neither half precision nor banned tokens."""
-    wide = logits if logits.element_size() >= 4 else logits.float()
-    return function(logits=wide.clamp(min=LOWEST)).to(logits.dtype)

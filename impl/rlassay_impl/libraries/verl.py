@@ -105,9 +105,7 @@ def kl_k3(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     return _kl(log_probs, ref_log_probs, "low_var_kl")
 
 
-def value_loss(
-    values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, clip: float | None = None
-) -> Tensor:
+def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, clip: float | None = None) -> Tensor:
     """`compute_value_loss`; verl always clips, so no clip is a bound out of reach."""
     bound = WITHOUT_DUAL_CLIP if clip is None else clip
     loss: Tensor = core_algos.compute_value_loss(values, returns, old_values, mask, bound)[0]

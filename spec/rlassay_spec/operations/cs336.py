@@ -65,13 +65,13 @@ def compute_entropy(logits: Logits) -> PerToken:
 
     out[b, t] = −Σ_v p_v log p_v  with  p = softmax(logits[b, t])
 
-    Source: Stanford CS336, alignment assignment 2025; `entropy` is the same without what is free here.
+    Source: Stanford CS336, alignment assignment 2025; `entropy` is the same with nothing left free.
 
     Special cases: finite and accurate however large the logits are.
 
     Shapes and units: logits [B, T, V] → [B, T], nats. The gradient flows into logits.
 
-    Free: logits of −inf; the dtype.
+    Free: logits of −inf; a guard of up to 1e-8 beside p in the logarithm; the dtype.
     """
     raise NotImplementedError
 

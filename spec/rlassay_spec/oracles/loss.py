@@ -16,6 +16,9 @@ from rlassay_spec.oracles.tokens import Token, aggregation_weights, averaged, sh
 SECOND_ORDER: Final = 1e-7
 """Where v = R, only the square of the clipped value's rounding is left: in float32 eps² ≈ 1e-7 · eps."""
 
+SIGNLESS: Final = 1e-6
+"""Share of its scale up to which an advantage may have the wrong sign: eight roundings in float32."""
+
 
 def aggregate(
     values: npt.ArrayLike,
@@ -211,8 +214,10 @@ def _surrogate(
     """The gradient lives in an interval of the log-ratio.
 
     It is free at both clip bounds whatever the sign: where the branches of min tie, formulas share it out differently.
+    `size` is the advantage's scale. Where the advantage is lost in its rounding, so is its sign, and with it the side
+    that is clipped: the larger of both ratios counts, and the gradient may be alive or dead.
     """
-    if advantage == 0:
+    if size == 0:
         return Token()
     if math.isnan(advantage):
         return Token(math.nan, slope=math.nan)
@@ -226,6 +231,8 @@ def _surrogate(
         used, start, end = max(ratio, 1 - low), max(-bound, floor), bound
     rounding = size * (1 + abs(log_prob) + abs(old))
     kink = min(abs(log_ratio - edge) for edge in (floor, ceiling, -bound, bound))
+    if abs(advantage) <= SIGNLESS * size:
+        return Token(-used * advantage, max(ratio, 1 + high) * rounding, 0.0, ratio * rounding, kink)
     if start <= log_ratio <= end:
         return Token(-used * advantage, used * rounding, -ratio * advantage, ratio * rounding, kink)
     return Token(-used * advantage, used * rounding, kink=kink)

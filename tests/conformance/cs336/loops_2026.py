@@ -1,10 +1,9 @@
 """The assignment in its form of 2026, row by row; advantages come as [B], and gspo is left out of the training step."""
 
 import torch
+from loops_2025 import get_response_log_probs, tokenize_prompt_and_output
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
-
-from loops_2025 import get_response_log_probs, tokenize_prompt_and_output
 
 __all__ = ["get_response_log_probs", "tokenize_prompt_and_output"]
 

@@ -71,9 +71,7 @@ def masked_normalize(tensor, mask, normalize_constant=1.0, dim=None):
     return (masked.sum() if dim is None else masked.sum(dim=dim)) / normalize_constant
 
 
-def sft_microbatch_train_step(
-    policy_log_probs, response_mask, gradient_accumulation_steps, normalize_constant=1.0
-):
+def sft_microbatch_train_step(policy_log_probs, response_mask, gradient_accumulation_steps, normalize_constant=1.0):
     per_row = masked_normalize(-policy_log_probs, response_mask, normalize_constant, dim=-1)
     loss = per_row.mean() / gradient_accumulation_steps
     loss.backward()

@@ -2,9 +2,25 @@
 
 import torch
 
-from plain_2025 import compute_entropy, get_response_log_probs, tokenize_prompt_and_output
 
-__all__ = ["compute_entropy", "get_response_log_probs", "tokenize_prompt_and_output"]
+def tokenize_prompt_and_output(prompt_strs, output_strs, tokenizer):
+    pairs = [(tokenizer.encode(prompt), tokenizer.encode(output)) for prompt, output in zip(prompt_strs, output_strs)]
+    width = max(len(prompt + output) for prompt, output in pairs)
+    ids = [prompt + output + [tokenizer.pad_token_id] * (width - len(prompt + output)) for prompt, output in pairs]
+    mask = [[0] * len(prompt) + [1] * len(output) + [0] * (width - len(prompt + output)) for prompt, output in pairs]
+    ids, mask = torch.tensor(ids), torch.tensor(mask)
+    return {"input_ids": ids[:, :-1], "labels": ids[:, 1:], "response_mask": mask[:, 1:]}
+
+
+def compute_entropy(logits):
+    log_z = logits.logsumexp(dim=-1, keepdim=True)
+    return ((logits - log_z).exp() * (log_z - logits)).sum(dim=-1)
+
+
+def get_response_log_probs(model, input_ids, labels, return_token_entropy=False):
+    logits = model(input_ids).logits
+    log_probs = torch.distributions.Categorical(logits=logits).log_prob(labels)
+    return {"log_probs": log_probs, "token_entropy": compute_entropy(logits) if return_token_entropy else None}
 
 
 def compute_rollout_rewards(reward_fn, rollout_responses, repeated_ground_truths):
@@ -77,9 +93,7 @@ def grpo_train_step(
     normalization_constant,
 ):
     rewards, metadata = compute_rollout_rewards(reward_fn, rollout_responses, repeated_ground_truths)
-    advantages, _ = compute_group_normalized_rewards(
-        rewards, group_size, baseline, advantage_eps, advantage_normalizer
-    )
+    advantages, _ = compute_group_normalized_rewards(rewards, group_size, baseline, advantage_eps, advantage_normalizer)
     batch = tokenize_prompt_and_output(repeated_prompts, rollout_responses, tokenizer)
     size = len(repeated_prompts) // gradient_accumulation_steps
     optimizer.zero_grad()

@@ -1,22 +1,30 @@
 """Correct variants: right implementations in as many styles as people write. No conformance check may flag one.
 
-One module per topic. `seen` is the entry of the list of legitimate choices that a variant stands for, where there is one.
-They are as careless as such code is (no validation, masks multiplied, no thought of NaN): robustness checks may find that.
+One module per topic. `seen` is the entry of the list of legitimate choices that a variant stands for, where there is
+one. They are as careless as such code is (no validation, masks multiplied, no thought of NaN), which robustness checks
+may find.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from rlassay_spec.convention import Convention, convention_from
+import rlassay_impl
+from rlassay.engine import run_check
+from rlassay.record import CheckResult
+from rlassay.suite import all_checks
+from rlassay.torch_subject import TorchSubject
+from rlassay_spec.convention import LECTURE, Convention, convention_from
 
 TOPICS = ("log_prob", "trajectory", "returns", "advantage", "loss", "ratio", "kl", "small")
 
 Function = Callable[..., Any]
+
+REFERENCE: dict[str, Function] = {name: getattr(rlassay_impl, name) for name in rlassay_impl.__all__}
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,21 @@ class Variant:
     functions: Mapping[str, Function]
     convention: Convention
     seen: str = ""
+
+    @property
+    def subject(self) -> TorchSubject:
+        """The variant; under the lecture convention beside the reference, for the checks of several operations."""
+        others = REFERENCE if self.convention == replace(LECTURE, name="declared") else {}
+        return TorchSubject({**others, **self.functions}, self.id, self.convention)
+
+    def findings(self, profile: str, seed: int) -> Iterator[CheckResult]:
+        """What the checks of its operations say against it."""
+        subject = self.subject
+        for check in all_checks().values():
+            if set(check.operations) & set(self.functions):
+                result = run_check(check, subject, profile, seed)
+                if result.outcome not in ("pass", "not-provided", "not-declared"):
+                    yield result
 
 
 class Variants:

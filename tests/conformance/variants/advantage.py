@@ -30,7 +30,8 @@ def in_numpy(rewards: Tensor) -> Tensor:
 def centring_matrix(rewards: Tensor) -> Tensor:
     size = rewards.shape[1]
     matrix = torch.eye(size, dtype=torch.float64) - 1.0 / size
-    return (rewards.double() @ matrix).to(rewards.dtype) if size > 1 else torch.zeros_like(rewards)
+    differ = rewards.amax(1, keepdim=True) != rewards.amin(1, keepdim=True)
+    return torch.where(differ, (rewards.double() @ matrix).to(rewards.dtype), 0.0)
 
 
 @VARIANTS.variant("centered_advantages", "fractions, group by group")
@@ -155,8 +156,8 @@ def scaled(rewards: Tensor) -> Tensor:
 @VARIANTS.variant("rloo_advantages", "a mask of the others")
 def masked_others(rewards: Tensor) -> Tensor:
     size = rewards.shape[1]
-    weights = (1 - torch.eye(size, dtype=rewards.dtype)) / max(size - 1, 1)
-    return (rewards - rewards @ weights) if size > 1 else rewards * 0
+    sums = rewards @ (1 - torch.eye(size, dtype=rewards.dtype))
+    return (rewards - sums / (size - 1)) if size > 1 else rewards * 0
 
 
 @VARIANTS.variant("rloo_advantages", "loops that leave one out")

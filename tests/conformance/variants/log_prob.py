@@ -106,6 +106,18 @@ def by_hand(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) -> Tens
     return log_p.gather(-1, token_ids[:, 1:, None])[..., 0]
 
 
+@VARIANTS.variant("token_log_probs", "the logarithm of a softmax")
+def log_of_softmax(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) -> Tensor:
+    probabilities = torch.softmax(logits[:, :-1] / temperature, dim=-1)
+    return probabilities.gather(-1, token_ids[:, 1:, None])[..., 0].log()
+
+
+@VARIANTS.variant("token_log_probs", "powers over their sum, nothing subtracted first")
+def powers(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) -> Tensor:
+    exponentials = torch.exp(logits[:, :-1] / temperature)
+    return (exponentials / exponentials.sum(-1, keepdim=True)).gather(-1, token_ids[:, 1:, None])[..., 0].log()
+
+
 @VARIANTS.variant("token_log_probs", "a result in a transposed layout")
 def transposed_result(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) -> Tensor:
     by_time = logits.transpose(0, 1)[:-1] / temperature
@@ -186,6 +198,12 @@ def nan_replaced(logits: Tensor) -> Tensor:
 def half_detached(logits: Tensor) -> Tensor:
     log_p = torch.log_softmax(logits, dim=-1)
     return -(log_p.exp() * log_p.detach().clamp(min=-1e4)).sum(dim=-1)
+
+
+@VARIANTS.variant("entropy", "the logarithm of the positive probabilities", seen="CV-43")
+def log_of_positive(logits: Tensor) -> Tensor:
+    p = logits.softmax(-1)
+    return -(p * torch.where(p > 0, p, 1.0).log()).sum(-1)
 
 
 @VARIANTS.variant("entropy", "a softmax of log-probs", seen="CV-53")

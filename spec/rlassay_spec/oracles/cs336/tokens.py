@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,16 @@ from rlassay_spec.oracles.expected import Expected, FloatArray, Gradient, exactl
 from rlassay_spec.oracles.inputs import ids_of
 from rlassay_spec.oracles.log_prob import entropy, token_log_probs
 
+GUARDED_LOGARITHM: Final = 20 * 1e-8 / (8 * 2.0**-23)
+"""What 1e-8 beside p in a logarithm changes in the gradient at most, where |log p| < 20, in eight float32 roundings."""
+
 
 class Tokenizer(Protocol):
     """Whatever turns text into token ids."""
 
     def encode(self, text: str) -> list[int]:
         """The ids, without any token that does not stand in the text."""
+        ...
 
 
 class LinearModel(Protocol):
@@ -25,10 +29,12 @@ class LinearModel(Protocol):
     @property
     def embedding(self) -> FloatArray:
         """First parameter."""
+        ...
 
     @property
     def head(self) -> FloatArray:
         """Second parameter."""
+        ...
 
 
 def tokenize_prompt_and_output(
@@ -49,8 +55,17 @@ def tokenize_prompt_and_output(
 
 
 def compute_entropy(logits: npt.ArrayLike) -> Expected:
-    """−Σ p log p."""
-    return entropy(logits)
+    """−Σ p log p; where p vanishes, log(p + 1e-8) has a gradient that is as good."""
+    own = entropy(logits)
+    into_logits = own.pullback
+    assert into_logits is not None
+
+    def pullback(cotangent: npt.ArrayLike) -> Gradient:
+        into = into_logits(cotangent)
+        guarded = GUARDED_LOGARITHM * np.abs(np.asarray(cotangent, dtype=np.float64))[..., None]
+        return Gradient(into.value, into.scale + guarded, into.kink)
+
+    return Expected(own.value, own.scale, own.terms, pullback)
 
 
 def get_response_log_probs(

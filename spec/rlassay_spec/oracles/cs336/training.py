@@ -32,6 +32,7 @@ class Descent(Protocol):
     @property
     def learning_rate(self) -> float:
         """Step size."""
+        ...
 
 
 def grpo_train_step(

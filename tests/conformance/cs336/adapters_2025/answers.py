@@ -11,7 +11,7 @@ def layout(prompts, outputs, tokenizer):
     for row, text in enumerate(texts):
         ids[row, : len(text)] = torch.as_tensor(text)
         response[row, len(text) - len(tokenizer.encode(outputs[row])) : len(text)] = 1
-    return dict(input_ids=ids[:, :-1], labels=ids[:, 1:], response_mask=response[:, 1:])
+    return {"input_ids": ids[:, :-1], "labels": ids[:, 1:], "response_mask": response[:, 1:]}
 
 
 def clipped(advantages, new, old, epsilon):
