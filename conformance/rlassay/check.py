@@ -46,13 +46,16 @@ class NotDeclared(Exception):
 
 @dataclass
 class Trial:
-    """One example of a check: the subject, the convention it declares, the choices, and the last call for the
-    report."""
+    """One example of a check: the subject, the convention it declares, the choices, and the last call with its options
+    for the report."""
 
     subject: Subject
     draw: Draw
     operation: str = ""
     arguments: Arguments | None = None
+    live: tuple[str, ...] = ()
+    cotangent: Cotangent | None = None
+    keywords: bool = False
 
     @property
     def convention(self) -> Convention:
@@ -72,6 +75,7 @@ class Trial:
     ) -> Observation:
         """Call the subject and remember the call."""
         self.operation, self.arguments = operation, arguments
+        self.live, self.cotangent, self.keywords = live, cotangent, keywords
         return self.subject.call(
             operation, arguments, live=live, cotangent=cotangent, keywords=keywords, audit=audit, times=times
         )

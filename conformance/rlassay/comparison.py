@@ -119,7 +119,10 @@ def _require_close(call: str, got: np.ndarray, want: np.ndarray, allowed: np.nda
 
 
 def _shown(got: np.ndarray, want: np.ndarray) -> dict[str, str]:
-    return {"got": numbers(got), "expected": numbers(want)}
+    """Both arrays for the report; what is free in the expected one is written as any."""
+    with np.printoptions(nanstr="any"):
+        expected = numbers(want)
+    return {"got": numbers(got), "expected": expected}
 
 
 def numbers(array: np.ndarray) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from functools import cache
 from inspect import Parameter
@@ -31,6 +30,18 @@ def did_you_mean(word: str, words: Collection[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+def device_hint(text: str) -> str:
+    """What to do about an error that says there is no GPU, or nothing."""
+    if any(sign in text for sign in ("not compiled with CUDA", "No CUDA GPUs", "Found no NVIDIA driver")):
+        return "; rlassay judges on the CPU: take the device from the arguments"
+    return ""
+
+
+def law_of(result: CheckResult) -> str:
+    """The part of a check's id that says what it asserts of its operation."""
+    return result.id.partition("/")[2]
+
+
 def facts(result: CheckResult, full: bool = False) -> list[tuple[str, str]]:
     """Label and text of everything that is known about a failure, besides its message."""
     failure = result.failure
@@ -42,13 +53,14 @@ def facts(result: CheckResult, full: bool = False) -> list[tuple[str, str]]:
         found.append(("call", failure.call))
         found += failure.inputs.items()
         found += [("expected", failure.expected), ("got", failure.got)]
-    for claim in filter(None, map(_claims().get, result.claims)):
+    for claim in filter(None, map(known_claims().get, result.claims)):
         found += _claim_facts(claim)
     return [(label, _clipped(plain(text), full)) for label, text in found if text]
 
 
 @cache
-def _claims() -> Mapping[str, Claim]:
+def known_claims() -> Mapping[str, Claim]:
+    """The claims of the specification, read once."""
     return load_claims()
 
 
@@ -103,29 +115,3 @@ def stale_text(result: CheckResult) -> str:
     """Why an entry of the known deviations has to go."""
     what = "it passes" if result.outcome == "pass" else f"its outcome is {result.outcome}"
     return f"{result.id} is listed as a known deviation, but {what}"
-
-
-def by_weight(failures: Sequence[CheckResult]) -> list[CheckResult]:
-    """Failures, the most telling first: claims by the size of their input, then value and gradient, then other laws."""
-    return sorted(failures, key=lambda result: (_rank(result), _size(result) if _rank(result) == 0 else 0))
-
-
-def most_telling(failures: Sequence[CheckResult], most: int) -> list[CheckResult]:
-    """A few failures that say different things; laws only where neither claim nor value nor gradient fails."""
-    chosen: dict[str, CheckResult] = {}
-    for result in by_weight(failures):
-        if not chosen or _rank(result) < _LAW or _rank(next(iter(chosen.values()))) == _LAW:
-            chosen.setdefault(re.sub(r"[-\d.e+]+", "#", message(result)), result)
-    return list(chosen.values())[:most]
-
-
-_LAW = 3
-
-
-def _size(result: CheckResult) -> int:
-    return sum(map(len, result.failure.inputs.values())) if result.failure is not None else 0
-
-
-def _rank(result: CheckResult) -> int:
-    law = result.id.partition("/")[2]
-    return 0 if law in result.claims else {"value": 1, "gradient": 2}.get(law, _LAW)

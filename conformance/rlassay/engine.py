@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping
 
 from rlassay.check import Check, NotDeclared, Trial
 from rlassay.comparison import Mismatch
+from rlassay.describe import device_hint
 from rlassay.draw import Draw
 from rlassay.record import CheckResult, Failure, Outcome
 from rlassay.shrink import shrink
 from rlassay.snippet import call_text, inputs_text, snippet
-from rlassay.subject import Subject, SubjectRaised
+from rlassay.subject import Reachable, Subject, SubjectRaised
 
 PROFILES: Mapping[str, int] = {"quick": 4, "standard": 32, "thorough": 400}
 """Examples per check, by profile."""
@@ -21,7 +22,7 @@ MOST_TEXT = 4000
 """So many characters of what a subject says when it raises are kept."""
 
 
-def run_check(check: Check, subject: Subject, profile: str = "standard", seed: int = 0) -> CheckResult:
+def run_check(check: Check, subject: Reachable, profile: str = "standard", seed: int = 0) -> CheckResult:
     """Run the examples of one check until one fails; the failing one is shrunk.
 
     Everything the subject raises is its own outcome; everything else that goes wrong is a harness-error.
@@ -80,7 +81,7 @@ def _run_example(check: Check, subject: Subject, draw: Draw, trial: Trial | None
     return None
 
 
-def _smallest_failure(check: Check, subject: Subject, draw: Draw, first: Exception) -> Failure:
+def _smallest_failure(check: Check, subject: Reachable, draw: Draw, first: Exception) -> Failure:
     def fails(candidate: Draw) -> bool:
         raised = _run_example(check, subject, candidate)
         return type(raised) is type(first) and getattr(raised, "kind", "") == getattr(first, "kind", "")
@@ -96,10 +97,18 @@ def _smallest_failure(check: Check, subject: Subject, draw: Draw, first: Excepti
         call=call_text(trial.operation, arguments),
         case=smallest.labels,
         inputs=inputs_text(arguments),
-        snippet=snippet(trial.operation, arguments),
+        snippet=snippet(
+            trial.operation,
+            arguments,
+            code=subject.code(trial.operation) if trial.operation in subject.operations else "",
+            live=trial.live,
+            cotangent=trial.cotangent,
+            keywords=trial.keywords,
+        ),
     )
     if isinstance(raised, SubjectRaised):
-        failure.message = f"{trial.operation} raised {_clipped(str(raised))} in {raised.during}"
+        text = str(raised)
+        failure.message = f"{trial.operation} raised {_clipped(text)} in {raised.during}{device_hint(text)}"
         failure.traceback = raised.traceback[-MOST_TEXT:]
     else:
         failure.got = raised.details.get("got", "")

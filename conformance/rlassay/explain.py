@@ -11,7 +11,7 @@ the suite's own checks make (other dtypes, NaN under the mask, no token at all, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,9 @@ from rlassay_spec.oracles.expected import Expected
 EXAMPLES = 8
 """Examples of each check whose calls a candidate has to answer like the subject, where random cases show nothing."""
 
+ENOUGH = 12
+"""Fewest random cases that have to be answered before the rest is explained by itself."""
+
 NOTHING = "no known fault matches"
 
 
@@ -51,9 +54,8 @@ def explanations(operation: str, subject: Subject) -> Iterator[Explanation]:
         samples = sorted(_recorded(operation, subject), key=_promise)
     if not any(sample.wrong for sample in samples):
         return
-    for fault in faults_of(operation):
-        if fault.wrong_under(declared) and _behaves_like(fault, samples, declared):
-            yield Explanation(operation=operation, text=f"behaves like {fault.id}: {fault.title}", fault=fault.id)
+    yield from _by_fault(samples, declared)
+    yield from _apart_from_accidents(samples, declared)
     for sample in samples:
         if isinstance(sample.observed, SubjectRaised) and sample.wrong:
             yield Explanation(operation=operation, text=f"raises {sample.observed} on inputs that the contract allows")
@@ -111,6 +113,53 @@ def _recorded(operation: str, subject: Subject) -> Iterator[Sample]:
             yield from (Sample(case, observed, wrong) for case, observed in recorder.calls)
 
 
+def _by_fault(samples: list[Sample], declared: Convention) -> Iterator[Explanation]:
+    """Known faults that give all of the subject's answers."""
+    operation = samples[0].case.operation
+    for fault in faults_of(operation):
+        if fault.wrong_under(declared) and _behaves_like(fault, samples, declared):
+            yield Explanation(operation=operation, text=f"behaves like {fault.id}: {fault.title}", fault=fault.id)
+
+
+def _apart_from_accidents(samples: list[Sample], declared: Convention) -> Iterator[Explanation]:
+    """What explains the rest, when a gradient into a constant or calls that raise are named and set aside.
+
+    Both often come on top of another fault and hide what it is.
+    """
+    answered = [sample for sample in samples if isinstance(sample.observed, Observation)]
+    raised = [s.observed for s in samples if isinstance(s.observed, SubjectRaised) and s.wrong]
+    constants = dict.fromkeys(name for sample in answered for name in sample.case.live[1:])
+    leaks = [name for name in constants if any(_flows(sample.observed, name) for sample in answered)]
+    if not (leaks or raised) or len(answered) < ENOUGH:
+        return
+    notes = [f"lets a gradient into {' and '.join(leaks)}, which should be detached"] if leaks else []
+    notes += [f"raises {raised[0]} on inputs that the contract allows"] if raised else []
+    note = " and ".join(notes)
+    rest = sorted((_without_constants(sample, declared) for sample in answered), key=_promise)
+    operation = samples[0].case.operation
+    if not any(sample.wrong for sample in rest):
+        yield Explanation(operation=operation, text=f"is right where it answers, but {note}" if raised else note)
+        return
+    for explanation in (*_by_convention(rest, declared), *_by_fault(rest, declared)):
+        yield Explanation(
+            operation=operation,
+            text=f"{explanation.text}; besides, it {note}",
+            convention=explanation.convention,
+            fault=explanation.fault,
+        )
+
+
+def _without_constants(sample: Sample, declared: Convention) -> Sample:
+    """The sample with the gradient of the first argument alone."""
+    observed = sample.observed
+    assert isinstance(observed, Observation)
+    first = sample.case.live[:1]
+    case = replace(sample.case, options={**sample.case.options, "live": first}, twins={}) if first else sample.case
+    gradients = {name: observed.gradients.get(name) for name in first}
+    kept = replace(observed, gradients=gradients)
+    return Sample(case, kept, wrong=not _agrees(case, kept, declared))
+
+
 def _by_convention(samples: list[Sample], declared: Convention) -> Iterator[Explanation]:
     """Other conventions under which all of the subject's answers are right."""
     operation = samples[0].case.operation
@@ -146,7 +195,9 @@ def _agrees(case: Case, observed: Observation | SubjectRaised, convention: Conve
         if case.live and want.pullback is not None:
             first = case.live[0]
             dtype = case.arguments[first].dtype
-            cotangent = Tensor(case.options["cotangent"], observed.dtype or dtype).array
+            weights = case.options.get("cotangent")
+            weights = np.ones(want.value.shape) if weights is None else weights
+            cotangent = Tensor(weights, observed.dtype or dtype).array
             require_gradient(case.operation, first, observed, want.pullback(cotangent), want.terms, dtype)
     except Mismatch:
         return False
@@ -162,8 +213,8 @@ def _far(observed: Observation, want: Expected) -> bool:
         return bool((np.abs(got - want.value) > tolerance(want.scale, want.terms, observed.dtype)).any())
 
 
-def _flows(observed: Observation, name: str) -> bool:
-    gradient = observed.gradients.get(name)
+def _flows(observed: Observation | SubjectRaised, name: str) -> bool:
+    gradient = observed.gradients.get(name) if isinstance(observed, Observation) else None
     return gradient is not None and bool(gradient.any())
 
 
@@ -208,6 +259,8 @@ def _same(sample: Sample, twin: Observation | SubjectRaised, reach: _Reach) -> b
         return bool(_plain(seen.value) == _plain(twin.value))
     if seen.value.shape != twin.value.shape or not _close(seen.value, twin.value, reach.scale, seen.dtype):
         return False
+    if not np.isfinite(seen.value.astype(float)).all():
+        return True  # formulas that agree in a NaN may share out its gradient in their own ways
     first = case.live[0] if case.live else ""
     return all(
         _close_gradients(

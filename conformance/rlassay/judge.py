@@ -102,4 +102,5 @@ def _header(plan: Plan, runner: Runner) -> Header:
         available=plan.available,
         expression=plan.expression,
         strict=plan.strict,
+        notes=ready.notes,
     )

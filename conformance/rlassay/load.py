@@ -2,36 +2,72 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-import importlib
-import importlib.util
+import inspect
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from rlassay.describe import did_you_mean
+from rlassay.importing import import_file, import_module, importing, similar
 from rlassay.interfaces import INTERFACES
+from rlassay.notes import near_convention, near_operations
+from rlassay.source import import_code
 from rlassay.subject import TargetError
 from rlassay_spec.convention import CONVENTIONS, LECTURE, Convention, convention_from
-from rlassay_spec.operations import CS336_OPERATIONS, OPERATIONS
+from rlassay_spec.operations import OPERATIONS
 
 SKIPPED_FILES = ("setup.py", "conftest.py", "noxfile.py")
 
 
 @dataclass(frozen=True)
 class Target:
-    """A loaded target: its functions by operation name, what it declares, and the hash of its source."""
+    """A loaded target: its functions by operation name, what it declares, and the hash of its source.
+
+    `notes` are about names that are nearly an operation's or CONVENTION, `sources` what each operation was found in.
+    """
 
     name: str
     functions: Mapping[str, Callable[..., Any]]
     convention: Convention
     sha256: str
+    interface: str = "own"
+    notes: list[str] = field(default_factory=list)
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+    def code(self, operation: str) -> str:
+        """Python lines after which `subject` has the operation."""
+        source = self.sources[operation]
+        return import_code(source.name, self.interface, operation, source.content, source.made)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that is searched for operations: a module, an object or a mapping, and the target that names it.
+
+    `made` tells that the target names a class and the content is an instance.
+    """
+
+    name: str
+    content: Any
+    made: bool = False
+
+    @property
+    def namespace(self) -> Mapping[str, Any]:
+        """Its names, as they are found by reading attributes."""
+        if isinstance(self.content, Mapping):
+            return self.content
+        if isinstance(self.content, ModuleType):
+            return vars(self.content)
+        found: dict[str, Any] = {}
+        for name in dir(self.content):
+            with suppress(Exception):
+                found[name] = getattr(self.content, name)
+        return found
 
 
 def load_target(name: str, interface: str = "own", convention: str | None = None) -> Target:
@@ -41,17 +77,25 @@ def load_target(name: str, interface: str = "own", convention: str | None = None
         TargetError: it does not exist, does not import, declares an unknown convention, or provides no operation.
     """
     require_source(name)
-    namespaces, files = _open(name)
+    opened, files = _open(name)
+    namespaces = [source.namespace for source in opened]
     declared: Any = None
     functions: dict[str, Callable[..., Any]] = {}
-    for namespace in namespaces:
+    sources: dict[str, Source] = {}
+    for source, namespace in zip(opened, namespaces, strict=True):
         declared = namespace.get("CONVENTION", declared)
         for operation, function in INTERFACES[interface].find(namespace).items():
+            first = sources.setdefault(operation, source)
             if functions.setdefault(operation, function) is not function:
-                raise TargetError(f"{name}: {operation} is defined in more than one file; keep one of them")
+                where = f"is defined in {first.name} and in {source.name}; keep one of them"
+                raise TargetError(f"{name}: {operation} {where}")
     if not functions:
         raise TargetError(_nothing_provided(name, namespaces, interface))
-    return Target(name, functions, _convention(name, declared, interface, convention), _digest(files))
+    notes = [note for namespace in namespaces for note in near_operations(namespace, functions, interface)]
+    if declared is None:
+        notes += [note for namespace in namespaces for note in near_convention(namespace)]
+    agreed = _convention(name, declared, interface, convention)
+    return Target(name, functions, agreed, _digest(files), interface, notes, sources)
 
 
 def _convention(name: str, declared: Any, interface: str, asked: str | None) -> Convention:
@@ -59,28 +103,33 @@ def _convention(name: str, declared: Any, interface: str, asked: str | None) -> 
         if asked is not None:
             return convention_from(asked)
         if declared is not None:
-            return convention_from(declared)
+            return convention_from(declared, CONVENTIONS.get(interface, LECTURE))
     except (TypeError, ValueError) as error:
         where = "--convention" if asked is not None else f"CONVENTION in {name}"
         raise TargetError(f"{where}: {error}") from error
     return CONVENTIONS.get(interface, LECTURE)
 
 
-def _open(name: str) -> tuple[list[Mapping[str, Any]], list[Path]]:
-    """The namespaces to search and the source files behind them."""
+def _open(name: str) -> tuple[list[Source], list[Path]]:
+    """What to search and the source files behind it."""
     if not name:
         raise TargetError("the target's name is empty")
     if Path(name).is_dir():
         return _open_folder(Path(name))
     origin, attribute = _split(name)
     if _is_path(origin):
-        module, files = _import_file(Path(origin)), [Path(origin)]
+        module, files = import_file(Path(origin)), [Path(origin)]
     elif all(part.isidentifier() for part in origin.split(".")):
-        module = _import_module(origin)
+        module = import_module(origin)
         files = _source_files(module)
     else:
-        raise TargetError(f"{name}: is neither an existing file or folder nor a module name")
-    return [_namespace(_attribute(name, module, attribute)) if attribute else vars(module)], files
+        hint = similar(Path(name))
+        raise TargetError(f"{name}: is neither an existing file or folder nor a module name{hint}")
+    if not attribute:
+        return [Source(name, module)], files
+    target = _attribute(name, module, attribute)
+    instance = _instance(name, target)
+    return [Source(name, instance, made=instance is not target)], files
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -106,10 +155,10 @@ def require_source(name: str) -> None:
         return
     path = Path(origin)
     if not path.is_file():
-        raise TargetError(f"{path}: there is no such file")
+        raise TargetError(f"{path}: there is no such file{similar(path)}")
     if path.suffix != ".py":
         raise TargetError(f"{path}: is not a Python file; give a .py file, a folder, a module or module:object")
-    _importing(origin, lambda: compile(path.read_bytes(), path.resolve(), "exec", dont_inherit=True))
+    importing(origin, lambda: compile(path.read_bytes(), path.resolve(), "exec", dont_inherit=True))
 
 
 def _attribute(name: str, module: ModuleType, path: str) -> Any:
@@ -121,76 +170,40 @@ def _attribute(name: str, module: ModuleType, path: str) -> Any:
     return target
 
 
-def _open_folder(folder: Path) -> tuple[list[Mapping[str, Any]], list[Path]]:
+def _instance(name: str, target: Any) -> Any:
+    """An instance of a class that has operations as methods; anything else as it is.
+
+    Raises:
+        TargetError: it cannot be made without arguments.
+    """
+    if not isinstance(target, type) or not any(_is_method(target, key) for key in dir(target)):
+        return target
+    try:
+        return importing(name, target)
+    except TargetError as error:
+        why = str(error).removeprefix(f"{name}: does not import: ")
+        raise TargetError(
+            f"{name}: is a class that cannot be made without arguments ({why}); give an instance"
+        ) from error
+
+
+def _is_method(owner: type, key: str) -> bool:
+    """Whether an attribute of a class is a public function that is called on an instance."""
+    function = inspect.getattr_static(owner, key)
+    if key.startswith("_") or not inspect.isfunction(function):
+        return False
+    return next(iter(inspect.signature(function).parameters), "") == "self"
+
+
+def _open_folder(folder: Path) -> tuple[list[Source], list[Path]]:
     sources = sorted(folder.rglob("*.py"))
     if (folder / "__init__.py").is_file():
         sys.path.insert(0, str(folder.resolve().parent))
-        return [vars(_import_module(folder.resolve().name))], sources
+        return [Source(str(folder), import_module(folder.resolve().name))], sources
     files = [p for p in sorted(folder.glob("*.py")) if p.name not in SKIPPED_FILES and not p.name.startswith("test_")]
     if not files:
         raise TargetError(f"{folder}: holds no Python file; give a package, or a folder with .py files at its top")
-    return [vars(_import_file(file)) for file in files], sources
-
-
-def _import_file(path: Path) -> ModuleType:
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    name = path.stem
-    taken = sys.modules.get(name)
-    if taken is not None:
-        if getattr(taken, "__file__", None) == str(path.resolve()):
-            return taken
-        name = f"rlassay_target_{name}"
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    if spec is None or spec.loader is None:
-        raise TargetError(f"{path}: cannot be loaded as Python")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    loader = spec.loader
-    _importing(str(path), lambda: loader.exec_module(module))
-    return module
-
-
-def _import_module(name: str) -> ModuleType:
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    module: ModuleType = _importing(name, lambda: importlib.import_module(name))
-    return module
-
-
-def _importing(name: str, action: Callable[[], Any]) -> Any:
-    """Run an import; whatever goes wrong in it, SystemExit included, becomes a TargetError."""
-    try:
-        return action()
-    except SyntaxError as error:
-        place = f" in {error.filename}, line {error.lineno}" if error.lineno is not None else ""
-        raise TargetError(f"{name}: syntax error{place}: {error.msg}") from error
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
-            message = f"{name}: there is no such module here; is it installed, or is the path misspelt?"
-            raise TargetError(message) from error
-        raise TargetError(f"{name}: does not import: it needs {error.name}, which is not installed here") from error
-    except BaseException as error:
-        what = traceback.format_exception_only(error)[-1].strip()
-        raise TargetError(f"{name}: does not import: {what}{_place(error)}") from error
-
-
-def _place(error: BaseException) -> str:
-    """The innermost line outside of installed packages that an exception came through."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename[0] != "<"]
-    return f" ({own[-1].filename}, line {own[-1].lineno})" if own and own[-1].filename != __file__ else ""
-
-
-def _namespace(target: Any) -> Mapping[str, Any]:
-    if isinstance(target, Mapping):
-        return target
-    found: dict[str, Any] = {}
-    for name in dir(target):
-        with suppress(Exception):
-            found[name] = getattr(target, name)
-    return found
+    return [Source(str(file), import_file(file)) for file in files], sources
 
 
 def _source_files(module: ModuleType) -> list[Path]:
@@ -216,10 +229,9 @@ def _nothing_provided(name: str, namespaces: list[Mapping[str, Any]], interface:
         return f"{message}. Not written yet, they only raise NotImplementedError: {', '.join(ours)}"
     if ours:
         return f"{message}. Its names are rlassay's own: leave out --interface {interface}"
-    for key in found:
-        close = difflib.get_close_matches(key, OPERATIONS if interface == "own" else CS336_OPERATIONS, n=1, cutoff=0.85)
-        if close:
-            return f"{message}. It has {key}: did you mean {close[0]}?"
+    for namespace in namespaces:
+        for note in near_operations(namespace, (), interface):
+            return f"{message}. {note[0].upper()}{note[1:]}"
     if interface == "own" and INTERFACES["cs336"].find(dict.fromkeys(found, print)):
         return f"{message}. Its names are those of the CS336 assignment: try --interface cs336"
     return f"{message}. `rlassay operations` lists their names"

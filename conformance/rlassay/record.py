@@ -22,7 +22,8 @@ class Header(msgspec.Struct, tag="header", tag_field="type", kw_only=True, omit_
     """Who judged what, with which settings, and how many checks should follow.
 
     `operations` are those that the target provides, `selected` those of which the run has checks. `checks` is how many
-    check lines should follow, `available` how many checks the whole suite has.
+    check lines should follow, `available` how many checks the whole suite has. `notes` are about names in the target
+    that are nearly an operation's.
     """
 
     schema: int
@@ -41,6 +42,7 @@ class Header(msgspec.Struct, tag="header", tag_field="type", kw_only=True, omit_
     available: int
     expression: str = ""
     strict: bool = False
+    notes: list[str] = []
 
 
 class Failure(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -98,7 +98,7 @@ DEVIATIONS: tuple[Change, ...] = tuple(
     for ddof in (0, 1)
     for epsilon, place in ((0.0, "added"), *itertools.product(EPSILONS, ALLOWED["std_eps_place"]))
 )
-SINGLETONS: tuple[Change, ...] = tuple({"singleton_group": name} for name in ("zero", "reward", "error"))
+SINGLETONS: tuple[Change, ...] = tuple({"singleton_group": name} for name in ("zero", "reward", "error", "free"))
 CLAMPS: tuple[tuple[Change, ...], ...] = tuple(
     tuple({name: bound} for bound in BOUNDS) for name in ("k3_clamp", "log_ratio_clamp")
 )

@@ -76,6 +76,14 @@ class Subject(Protocol):
         ...
 
 
+class Reachable(Subject, Protocol):
+    """A subject that other code can get hold of."""
+
+    def code(self, operation: str) -> str:
+        """Python lines after which `subject` has the operation; nothing where there are none."""
+        ...
+
+
 class SubjectRaised(Exception):
     """The subject raised an exception; keeps the names of its type and base types, its message and its traceback."""
 

@@ -17,21 +17,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from rlassay.describe import (
-    by_weight,
-    convention_text,
-    facts,
-    message,
-    most_telling,
-    names_something,
-    plain,
-    stale_text,
-)
+from rlassay.describe import convention_text, facts, law_of, message, names_something, plain, stale_text
+from rlassay.expected import TODO
+from rlassay.findings import finding_lines
+from rlassay.ranking import by_weight, ranked
 from rlassay.record import CheckResult, Header, Line, Record
 from rlassay.verdict import Tally, tallies
 
-SHOWN_FAILURES = 2
-"""So many failures of one operation are shown, unless all are asked for."""
+FEW = 3
+"""So many operations that are not provided are named, unless all is asked for."""
 
 STAND_INS = {
     "✔": "+",
@@ -121,16 +115,13 @@ def render(record: Record, console: Console, verbose: bool = False) -> None:
     _print_list("known deviations", [f"{r.id}: {r.known}" for t in operations for r in t.known], console)
     stale = record.footer.stale if record.footer is not None else []
     _print_list("stale", [stale_text(r) for r in record.checks if r.id in stale], console)
-    _print_list("not declared", _lines(r for r in record.checks if r.outcome == "not-declared"), console)
+    _print_list("left out by the declared convention", _left_out(record.checks), console)
     broken = [result for result in record.checks if result.outcome == "harness-error"]
     _print_list("rlassay itself failed in these checks, please report it", _lines(broken), console)
     if verbose:
         for result in broken:
             _print_code(result.failure.traceback if result.failure is not None else "", console)
-    absent = [name for name in record.header.selected if name not in record.header.operations]
-    if absent:
-        print_row(console, "", Text.assemble(("not provided: ", "bold"), ", ".join(absent)))
-        console.print()
+    _print_absent(record.header, console, verbose)
     if not verbose and any(tally.failures for tally in operations):
         print_row(console, "", Text("-v shows every failure, with code that repeats it", style="dim"))
     text, style = verdict(record, operations)
@@ -154,12 +145,28 @@ def verdict(record: Record, operations: Sequence[Tally]) -> tuple[str, str]:
         parts = [f"conforms{strictly}"]
     known, findings = sum(len(t.known) for t in operations), sum(len(t.findings) for t in operations)
     if known:
-        parts.append(_many(known, "known deviation"))
+        parts.append(_many(known, "known deviation") + _without_reason(operations, known))
     if findings:
         parts.append(_many(findings, "robustness finding"))
     if record.footer.stale:
         parts.append(f"{_many(len(record.footer.stale), 'known deviation')} out of date")
     return ", ".join(parts), "red" if record.footer.exit_code else "green"
+
+
+def _without_reason(operations: Sequence[Tally], known: int) -> str:
+    drafts = sum(result.known.startswith(TODO) for tally in operations for result in tally.known)
+    if not drafts:
+        return ""
+    return f"{'' if drafts == known else f', {drafts} of them'} without a reason ({TODO})"
+
+
+def _left_out(checks: Iterable[CheckResult]) -> list[str]:
+    """One line for each reason, with the checks that it leaves out."""
+    reasons: dict[str, list[str]] = {}
+    for result in checks:
+        if result.outcome == "not-declared":
+            reasons.setdefault(message(result), []).append(result.id)
+    return [f"{reason}: {', '.join(identities)}" for reason, identities in reasons.items()]
 
 
 def _many(count: int, noun: str) -> str:
@@ -184,6 +191,19 @@ def _print_header(header: Header, console: Console) -> None:
         parts.append(f"{selected} ({plain(header.expression)})" if header.expression else selected)
     print_row(console, "", Text(plain(header.target), style="bold"))
     print_row(console, "", " · ".join(parts))
+    for note in header.notes:
+        print_row(console, Text("note: ", style="yellow"), plain(note), 6)
+    console.print()
+
+
+def _print_absent(header: Header, console: Console, verbose: bool) -> None:
+    absent = [name for name in header.selected if name not in header.operations]
+    if not absent:
+        return
+    if verbose or len(absent) <= FEW:
+        print_row(console, "", Text.assemble(("not provided: ", "bold"), ", ".join(absent)))
+    else:
+        print_row(console, "", f"{len(absent)} of {len(header.selected)} operations not provided")
     console.print()
 
 
@@ -201,11 +221,14 @@ def _print_operations(operations: Sequence[Tally], console: Console) -> None:
 
 def _print_findings(operations: Sequence[Tally], console: Console, verbose: bool) -> None:
     """Where an operation fails, its findings are mostly echoes of that: they are listed only if all is asked for."""
-    lines = [line for tally in operations if verbose or not tally.failures for line in _lines(tally.findings)]
-    echoes = sum(len(tally.findings) for tally in operations) - len(lines)
+    if verbose:
+        lines = [line for tally in operations for line in _lines(tally.findings)]
+    else:
+        lines = finding_lines([tally for tally in operations if not tally.failures])
+    echoes = 0 if verbose else sum(len(tally.findings) for tally in operations if tally.failures)
     if echoes:
-        lines.append(f"{'and ' * bool(lines)}{echoes} of operations that do not conform (-v lists them)")
-    _print_list("robustness findings", lines, console)
+        lines.append(f"{'and ' if lines else ''}{echoes}{' more,' if lines else ''} of operations that do not conform")
+    _print_list("robustness findings" if verbose else "robustness findings (in full with -v)", lines, console)
 
 
 def _print_failures(tally: Tally, record: Record, console: Console, verbose: bool) -> None:
@@ -214,12 +237,26 @@ def _print_failures(tally: Tally, record: Record, console: Console, verbose: boo
         if explanation.operation == tally.operation and (verbose or names_something(explanation)):
             print_row(console, "", Text(plain(explanation.text), style="yellow"))
             console.print()
-    shown = by_weight(tally.failures) if verbose else most_telling(tally.failures, SHOWN_FAILURES)
-    for result in shown:
+    if verbose:
+        for result in by_weight(tally.failures):
+            _print_failure(result, console, verbose)
+        return
+    rank = ranked(tally.failures)
+    for result in rank.shown:
         _print_failure(result, console, verbose)
-    others = [result.id for result in by_weight(tally.failures) if result not in shown]
-    if others:
-        print_row(console, "", f"and {len(others)} more: {', '.join(others)}")
+    lines: list[str] = []
+    for results, noun in ((rank.claims, "claim"), (rank.laws, "check")):
+        if results:
+            lines.append(f"and {_many(len(results), f'more {noun}')}: {', '.join(map(law_of, results))}")
+    if rank.echoes:
+        lines.append(
+            f"{_many(len(rank.echoes), 'law')} {'fails' if len(rank.echoes) == 1 else 'fail'} with it (-v lists them)"
+        )
+    if rank.not_run:
+        lines.append(f"{_many(len(rank.not_run), 'check')} not run after that")
+    for line in lines:
+        print_row(console, "", line)
+    if lines:
         console.print()
 
 

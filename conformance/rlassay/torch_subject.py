@@ -31,19 +31,28 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class TorchSubject:
-    """Operations given as a mapping from name to Python function."""
+    """Operations given as a mapping from name to Python function; `code` says how other code gets hold of one."""
 
     def __init__(
-        self, functions: Mapping[str, Callable[..., Any]], name: str = "subject", convention: Convention = LECTURE
+        self,
+        functions: Mapping[str, Callable[..., Any]],
+        name: str = "subject",
+        convention: Convention = LECTURE,
+        code: Callable[[str], str] | None = None,
     ) -> None:
         self.name = name
         self.convention = convention
         self.functions = dict(functions)
+        self._code = code
 
     @property
     def operations(self) -> frozenset[str]:
         """Names of the operations it provides."""
         return frozenset(self.functions)
+
+    def code(self, operation: str) -> str:
+        """Python lines after which `subject` has the operation (see `Reachable.code`)."""
+        return self._code(operation) if self._code is not None else ""
 
     def call(
         self,

@@ -67,6 +67,7 @@ class Ready(msgspec.Struct, tag="ready", tag_field="type"):
     convention: dict[str, str | int | float | None]
     sha256: str
     libraries: dict[str, str]
+    notes: list[str] = []
 
 
 class Unusable(msgspec.Struct, tag="unusable", tag_field="type"):
@@ -106,10 +107,10 @@ def serve(requests: Iterator[bytes], answers: IO[bytes]) -> None:
         return
     _undo_global_settings()
     torch.set_num_threads(1)
-    subject = TorchSubject(target.functions, target.name, target.convention)
+    subject = TorchSubject(target.functions, target.name, target.convention, target.code)
     checks = all_checks(setup.interface)
     libraries = {"torch": str(torch.__version__), "numpy": np.__version__}
-    answer(Ready(sorted(subject.operations), asdict(subject.convention), target.sha256, libraries))
+    answer(Ready(sorted(subject.operations), asdict(subject.convention), target.sha256, libraries, target.notes))
     for line in requests:
         request = decoder.decode(line)
         _reopen_output()

@@ -5,7 +5,7 @@ A field that is not declared has the value of the lecture. `CONVENTIONS` holds t
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 ALLOWED: Final[dict[str, tuple[object, ...]]] = {
@@ -101,12 +101,13 @@ CONVENTIONS: Final[dict[str, Convention]] = {
 """The named sets."""
 
 
-def convention_from(declaration: Mapping[str, Any] | str) -> Convention:
+def convention_from(declaration: Mapping[str, Any] | str, base: Convention = LECTURE) -> Convention:
     """The convention that a name, or a mapping from fields to values, stands for.
 
     Args:
-        declaration: a name of `CONVENTIONS`, or the fields that differ from the lecture convention; a mapping may
-            carry a `name` of its own, "declared" otherwise.
+        declaration: a name of `CONVENTIONS`, or a mapping of the fields that differ from `base`. A mapping whose `name`
+            is one of `CONVENTIONS` starts from that set; any other name is a label.
+        base: what holds for the fields that are not declared.
 
     Raises:
         ValueError: the name, a field or a value is unknown; the message lists what is allowed.
@@ -122,4 +123,9 @@ def convention_from(declaration: Mapping[str, Any] | str) -> Convention:
     for field_name in declaration:
         if field_name not in known:
             raise ValueError(f"convention: has the field {field_name!r}, expected fields among {', '.join(known)}")
-    return Convention(**{"name": "declared", **declaration})
+    name = declaration.get("name")
+    base = CONVENTIONS.get(name, base) if isinstance(name, str) else base
+    changed = replace(base, **declaration)
+    if name is None or (name in CONVENTIONS and changed != base):
+        return replace(changed, name="declared" if base == LECTURE else f"{base.name}, changed")
+    return changed

@@ -31,7 +31,10 @@ BAD_TARGETS = {
     ),
     "needing.py": ("import no_such_thing\n", "needing.py: does not import: it needs no_such_thing"),
     "dying.py": ("import os\nos._exit(5)\n", "dying.py: cannot be loaded: its process ended with exit status 5"),
-    "empty.py": ("def grpo_advantage(r): return r\n", "It has grpo_advantage: did you mean grpo_advantages?"),
+    "empty.py": (
+        "def grpo_advantage(r): return r\n",
+        "It has grpo_advantage, which is no operation: did you mean grpo_advantages?",
+    ),
     "no_such_module": ("", "no_such_module: there is no such module here"),
     "json:Nothing": ("", "json:Nothing: json has no attribute 'Nothing'"),
 }

@@ -192,3 +192,31 @@ def test_the_cases_tell_all_averages_apart(operation: str) -> None:
         for convention in under
     }
     assert len(answers) == len(under) - 1  # a token mean has no rows to count
+
+
+def _turned_over(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
+    return (log_probs - ref_log_probs).exp() - (log_probs - ref_log_probs) - 1
+
+
+def _without_temperature(logits: Tensor, token_ids: Tensor) -> Tensor:
+    return torch.log_softmax(logits[:, :-1], dim=-1).gather(-1, token_ids[:, :-1, None]).squeeze(-1)
+
+
+def _textbook_k1(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
+    return log_probs - ref_log_probs
+
+
+@pytest.mark.parametrize(
+    ("operation", "implementation", "texts"),
+    [
+        ("kl_k3", _turned_over, ("behaves like KL-03", "besides, it lets a gradient into ref_log_probs")),
+        ("token_log_probs", _without_temperature, ("behaves like LOG-01", "besides, it raises TypeError")),
+        ("kl_k1", _textbook_k1, ("a reference policy with a live gradient",)),
+    ],
+)
+def test_a_second_slip_does_not_hide_the_first(
+    operation: str, implementation: Callable[..., Any], texts: tuple[str, ...]
+) -> None:
+    found = explain(operation, TorchSubject({operation: implementation})).text
+    for text in texts:
+        assert text in found

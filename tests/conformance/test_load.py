@@ -107,7 +107,10 @@ def test_a_convention_is_declared_in_the_file_or_asked_for() -> None:
         ("1 / 0", "ZeroDivisionError: division by zero ({path}, line 1)"),
         ("raise KeyboardInterrupt", "solution.py: does not import: KeyboardInterrupt ({path}, line 1)"),
         ("x = 1\n", "provides none of the operations; nothing to check. `rlassay operations` lists their names"),
-        ("def grpo_advantage(r):\n    return r\n", "It has grpo_advantage: did you mean grpo_advantages?"),
+        (
+            "def grpo_advantage(r):\n    return r\n",
+            "It has grpo_advantage, which is no operation: did you mean grpo_advantages?",
+        ),
         ("def sft_loss(a, b):\n    raise NotImplementedError\n", "they only raise NotImplementedError: sft_loss"),
         ("grpo_advantages = 3\n", "provides none of the operations; nothing to check"),
         (f"CONVENTION = 'lecter'\n{ADVANTAGE}", "CONVENTION in solution.py: convention: is 'lecter', expected one of"),
@@ -149,4 +152,56 @@ def test_what_is_wrong_with_a_name_is_said(name: str, message: str) -> None:
 def test_a_name_defined_in_two_files_of_a_folder_is_refused() -> None:
     write("parts/first.py", ADVANTAGE)
     write("parts/second.py", ADVANTAGE)
-    assert refusal("parts") == "parts: grpo_advantages is defined in more than one file; keep one of them"
+    where = "is defined in parts/first.py and in parts/second.py; keep one of them"
+    assert refusal("parts") == f"parts: grpo_advantages {where}"
+
+
+def test_a_class_with_methods_is_made_an_instance_and_one_that_needs_arguments_is_refused() -> None:
+    method = "    def sft_loss(self, log_probs, mask):\n        return mask\n"
+    needy = "    def __init__(self, size):\n        self.size = size\n"
+    write("solution.py", f"class Trainer:\n{method}class Needy:\n{needy}{method}")
+    assert load_target("solution:Trainer").functions["sft_loss"](1, 2) == 2
+    message = refusal("solution.py:Needy")
+    assert message.startswith("solution.py:Needy: is a class that cannot be made without arguments (TypeError: ")
+    assert message.endswith("); give an instance")
+
+
+def test_names_that_are_nearly_an_operations_are_noted_beside_others_that_are_right() -> None:
+    source = "def grpo_advantage(r): return r\nclipped_losses = print\nCONVENTIONS = {'std_ddof': 1}\n"
+    write("solution.py", LOSS + source + "def clipped_loss(): return 1\n")
+    assert load_target("solution.py").notes == [
+        "it has grpo_advantage, which is no operation: did you mean grpo_advantages?",
+        "it has CONVENTIONS, which is not read: did you mean CONVENTION?",
+    ]
+    write("right.py", LOSS + "CONVENTION = {'std_ddof': 1}\nconvention = CONVENTION\n")
+    assert load_target("right.py").notes == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("solutoin.py", "solutoin.py: there is no such file; did you mean solution.py?"),
+        ("work/par.py", "work/par.py: there is no such file; did you mean work/parts.py?"),
+        (
+            "sol",
+            "sol: there is no such module here; did you mean solution.py? Is it installed, or is the path misspelt?",
+        ),
+        ("work/pats", "is neither an existing file or folder nor a module name; did you mean work/parts.py?"),
+    ],
+)
+def test_a_misspelt_file_is_answered_with_the_ones_beside_it(name: str, message: str) -> None:
+    write("solution.py", ADVANTAGE)
+    write("work/parts.py", ADVANTAGE)
+    assert message in refusal(name)
+
+
+def test_a_script_that_exits_is_told_where_and_what_to_do() -> None:
+    source = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('x')\nparser.parse_args([])\n"
+    path = Path(write("solution.py", source)).resolve()
+    hint = "put the script part under `if __name__ == '__main__':`"
+    assert refusal("solution.py") == f"solution.py: does not import: SystemExit: 2 ({path}, line 4); {hint}"
+
+
+def test_a_file_that_asks_for_a_gpu_is_told_that_there_is_none() -> None:
+    write("solution.py", "raise AssertionError('Torch not compiled with CUDA enabled')\n")
+    assert refusal("solution.py").endswith("; rlassay judges on the CPU: take the device from the arguments")

@@ -35,6 +35,17 @@ def test_a_mapping_gives_the_fields_that_differ() -> None:
     assert convention.declared() == {"aggregation": "constant", "aggregation_constant": 12}
 
 
+def test_a_mapping_that_carries_a_set_s_name_starts_from_that_set() -> None:
+    assert convention_from({"name": "cs336"}) == CONVENTIONS["cs336"]
+    changed = convention_from({"name": "cs336", "std_ddof": 0})
+    assert (changed.name, changed.std_ddof, changed.std_eps) == ("cs336, changed", 0, 1e-6)
+
+
+def test_what_a_mapping_leaves_out_comes_from_the_base() -> None:
+    changed = convention_from({"std_ddof": 0}, CONVENTIONS["cs336"])
+    assert (changed.std_ddof, changed.std_eps, changed.singleton_group) == (0, 1e-6, "free")
+
+
 def test_a_mapping_may_name_itself() -> None:
     assert convention_from({"name": "mine", "k3_clamp": 10.0}) == Convention(name="mine", k3_clamp=10.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
@@ -17,7 +18,7 @@ from rlassay_spec.operations import Operation
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--interface",
     type=click.Choice(list(INTERFACES)),
@@ -25,23 +26,33 @@ from rlassay_spec.operations import Operation
     show_default=True,
     help="List the operations of this interface.",
 )
-def operations(name: str | None, interface: str) -> int:
-    """List the operations, or print the contract of one.
+def operations(names: tuple[str, ...], interface: str) -> int:
+    """List the operations, or print the contracts of some.
 
     \b
     rlassay operations
     rlassay operations --interface cs336
-    rlassay operations grpo_advantages
+    rlassay operations grpo_advantages grpo_loss
     """
     console = open_console(sys.stdout)
-    if name is None:
-        listed = [known for known in KNOWN_OPERATIONS.values() if known.interface == interface]
-        print_rows(console, [(Text(known.name, style="bold"), known.summary) for known in listed])
-    elif name in KNOWN_OPERATIONS:
+    for name in names:
+        if name not in KNOWN_OPERATIONS:
+            raise click.UsageError(f"there is no operation {name!r}{did_you_mean(name, KNOWN_OPERATIONS)}")
+    for place, name in enumerate(names):
+        if place:
+            console.rule(style="dim")
         _print_contract(KNOWN_OPERATIONS[name], console)
-    else:
-        raise click.UsageError(f"there is no operation {name!r}{did_you_mean(name, KNOWN_OPERATIONS)}")
+    for known in KNOWN_OPERATIONS.values():
+        if not names and known.interface == interface:
+            print_row(console, "", Text(signature_text(known), style="bold"))
+            print_row(console, "", _first_sentence(known.doc), 4)
     return 0
+
+
+def _first_sentence(doc: str) -> str:
+    paragraph = " ".join(doc.partition("\n\n")[0].split())
+    found = re.match(r"(.*?)(?<!Dr)[.:](?=\s|$)", paragraph)
+    return f"{found[1]}." if found is not None else paragraph
 
 
 def _print_contract(operation: Operation, console: Console) -> None:

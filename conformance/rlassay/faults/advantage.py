@@ -23,6 +23,7 @@ from rlassay.faults.parts.advantage import (
     others,
 )
 from rlassay.faults.parts.statistics import (
+    as_it_comes,
     batch_deviation,
     best_of,
     cancelling,
@@ -40,6 +41,7 @@ from rlassay.faults.parts.statistics import (
     over_groups,
     precedence,
     raw_without_contrast,
+    unguarded,
 )
 from rlassay_spec.convention import LECTURE
 
@@ -77,10 +79,24 @@ BASELINES: tuple[tuple[str, str, str, Function], ...] = (
 )
 
 for _identity, _title, _source, _baseline in BASELINES:
-    _centered(_identity, _title, _source, baseline=_baseline)
+    _centered(_identity, _title, _source, baseline=_baseline, guard=as_it_comes)
 
+_centered(
+    "ADV-46",
+    "a mean that rounds: equal rewards of 0.1 leave 1e-9",
+    "claim B10.6",
+    kind="robustness",
+    guard=unguarded,
+)
 _centered("ADV-05", "leave-one-out advantages", "claim B9.6", baseline=others)
-_centered("ADV-06", "the raw rewards: no baseline", "claim P4.1", baseline=torch.zeros_like)
+_centered("ADV-06", "the raw rewards: no baseline", "claim P4.1", baseline=torch.zeros_like, guard=as_it_comes)
+_centered(
+    "ADV-47",
+    "a constant baseline of one half",
+    "textbook",
+    baseline=lambda r: torch.full_like(r, 0.5),
+    guard=as_it_comes,
+)
 _centered("ADV-07", "mean minus reward", "textbook", guard=lambda a, r, convention: guarded(-a, r, convention))
 _centered("ADV-08", "the reward itself in a group without contrast", "claim B10.6", guard=raw_without_contrast)
 _centered(
@@ -106,6 +122,7 @@ _fault(
 _grpo("AD-07", "the batch's mean where G is odd", "THUDM/slime issue 1414", baseline=of_batch_when_uneven)
 _grpo("ADV-12", "the group's mean, but the batch's standard deviation", "textbook", divisor=batch_deviation)
 _grpo("ADV-13", "the batch's mean, but the group's standard deviation", "textbook", baseline=of_batch)
+_grpo("ADV-48", "the sizes of the advantages without sign", "textbook", guard=lambda a, r, c: guarded(a, r, c).abs())
 _grpo("AD-12", "the mean of each half of a group", "THUDM/slime PR 2235", baseline=of_halves)
 _grpo("ADV-14", "the sample standard deviation", "claim B9.1: torch.std's default", choice={"std_ddof": 1})
 _grpo("ADV-15", "1e-4 added to the standard deviation", "claim P5.1", choice={"std_eps": 1e-4})
@@ -125,12 +142,7 @@ _grpo(
     "ADV-09", "the reward itself in a group of one", "verl-project/verl PR 7581", choice={"singleton_group": "reward"}
 )
 _fault("grpo_advantages", "ADV-18", "centred rewards: no division", "NovaSky-AI/SkyRL issue 869", centred)
-_grpo(
-    "ADV-19",
-    "the variance in place of the standard deviation",
-    "textbook",
-    divisor=lambda r, convention: deviation(r, convention).square(),
-)
+_grpo("ADV-19", "the variance in place of σ", "textbook", divisor=lambda r, c: deviation(r, c).square())
 _fault("grpo_advantages", "AD-08", "R − mean/σ: a bracket is missing", "pytorch-cpp-rl issue 14", precedence)
 _grpo(
     "AD-03",
@@ -140,12 +152,7 @@ _grpo(
     divisor=cancelling,
     guard=guarded_by_deviation,
 )
-_grpo(
-    "ADV-20",
-    "the mean absolute deviation in place of σ",
-    "textbook",
-    divisor=lambda r, convention: mean((r - mean(r)).abs()),
-)
+_grpo("ADV-20", "the mean deviation in place of σ", "textbook", divisor=lambda r, _: mean((r - mean(r)).abs()))
 _grpo(
     "ADV-21",
     "the range in place of σ",
@@ -172,11 +179,20 @@ def _nan_without_contrast(rewards: Tensor) -> Tensor:
     return ((r - mean(r)) / r.std(dim=1, keepdim=True, correction=0)).to(rewards.dtype)
 
 
+_rloo(
+    "ADV-46",
+    "a mean that rounds: equal rewards of 0.1 leave 1e-9",
+    "claim B10.6",
+    kind="robustness",
+    guard=unguarded,
+)
+_rloo("ADV-06", "the raw rewards: no baseline", "claim B9.6", baseline=torch.zeros_like, guard=as_it_comes)
 _rloo("ADV-26", "a baseline that contains the own reward", "claim B9.6", baseline=mean)
 _rloo(
     "AD-06",
     "the mean of all others of the batch",
     "grpo-flat issue 2",
+    guard=as_it_comes,
     baseline=lambda r: others(r.reshape(1, -1)).reshape(r.shape),
 )
 _rloo(
@@ -225,6 +241,7 @@ _rloo(
 
 
 _max("AD-06", "the best of the whole batch", "claim P4.1", largest=lambda r: r.amax().expand(len(r), 1))
+_max("ADV-06", "the raw rewards", "claim P4.1", largest=lambda r: r)
 _max("ADV-32", "1 for the best, not its reward", "claim P4.1", keep=torch.ones_like)
 _max("ADV-33", "the worst of the group", "textbook", largest=lambda r: r.amin(dim=1, keepdim=True))
 _max("ADV-34", "a best reward that counts only if it is positive", "claim P4.1", keep=lambda r: r.clamp(min=0.0))
@@ -243,6 +260,11 @@ def _zero_without_contrast(rewards: Tensor) -> Tensor:
     return torch.where(contrast(rewards), best(rewards), 0.0).to(rewards.dtype)
 
 
+@FAULTS.fault("ADV-51", "max_advantages", "the centred reward of the best", "textbook")
+def _centred_best(rewards: Tensor) -> Tensor:
+    return best(constant(rewards) - mean(constant(rewards))).to(rewards.dtype)
+
+
 @FAULTS.fault("ADV-38", "max_advantages", "reward minus the group's best", "textbook")
 def _regret(rewards: Tensor) -> Tensor:
     return (rewards - best_of(rewards)).detach()
@@ -252,6 +274,8 @@ def _keep(identity: str, title: str, source: str, keeps: Function, kind: Kind = 
     FAULTS.add(identity, "keep_groups", title, source, lambda rewards: keeps(constant(rewards)), kind=kind)
 
 
+_keep("ADV-49", "every group", "claim B10.6", lambda r: torch.ones(len(r), dtype=torch.bool))
+_keep("ADV-50", "no group", "claim B10.6", lambda r: torch.zeros(len(r), dtype=torch.bool))
 _keep("ADV-39", "groups without contrast", "textbook", lambda r: ~contrast(r)[:, 0])
 _keep("ADV-40", "groups with a success", "NVIDIA-NeMo/RL issue 2431", lambda r: (r > 0).any(dim=1))
 _keep("ADV-41", "groups with a failure", "textbook", lambda r: (r < r.amax()).any(dim=1))
@@ -267,7 +291,7 @@ _keep("ADV-44", "groups whose first two rewards differ", "textbook", lambda r: r
 _keep("ADV-45", "groups of rewards that are not all 0", "textbook", lambda r: (r != 0).any(dim=1))
 _keep(
     "FI-03",
-    "groups whose E[R²] − E[R]² is not 0 in float32",
+    "groups whose spread is not 0 after rounding: E[R²] − E[R]² in float32",
     "NVIDIA-NeMo/RL PR 4158",
     lambda r: mean(r.float().square())[:, 0] - mean(r.float()).square()[:, 0] != 0,
     kind="robustness",

@@ -21,6 +21,7 @@ def _return(identity: str, title: str, source: str, formula: Function) -> None:
 
 
 _return("BAN-01", "the mean return: probabilities are ignored", "claim B4.3", lambda p, r: r.mean())
+_return("BAN-26", "the plain sum of the returns", "claim B4.3", lambda p, r: r.sum())
 _return("BAN-02", "the mean of p·R instead of the sum", "claim B4.3", lambda p, r: (p * r).mean())
 _return("BAN-03", "the return of the likeliest trajectory", "claim B4.3", lambda p, r: r[p.argmax()])
 _return("BAN-04", "log-probabilities in place of probabilities", "claim B4.3", lambda p, r: (p.log() * r).sum())
@@ -91,6 +92,17 @@ _gradient(
     lambda p, action, reward, score, b: -(reward - b) * score,
 )
 _gradient("BAN-17", "the reward of A for both actions", "textbook", lambda p, action, reward, score, b: (1 - b) * score)
+_gradient(
+    "BAN-27", "the expected reward as baseline", "claim P3.2", lambda p, action, reward, score, b: (reward - p) * score
+)
+_gradient("BAN-28", "one half as baseline", "claim B8.6", lambda p, action, reward, score, b: (reward - 0.5) * score)
+_gradient("BAN-29", "the action's own value as baseline", "claim B8.10", lambda p, action, reward, score, b: -b * score)
+_gradient(
+    "BAN-30",
+    "the scores of the actions exchanged",
+    "claim B8.4",
+    lambda p, action, reward, score, b: (reward - b) * (p if action == 0 else p - 1),
+)
 
 
 def _baseline(identity: str, title: str, source: str, formula: Function) -> None:
@@ -106,7 +118,7 @@ def ratio(weights: Tensor, rewards: Tensor) -> Tensor:
     return (weights * rewards).sum() / torch.where(total != 0, total, 1.0)
 
 
-_baseline("BAN-18", "the expected reward", "claim P3.2", lambda p, s, r: (p * r).sum() * bool(s.any()))
+_baseline("BAN-18", "the expected reward", "claim P3.2", lambda p, s, r: (p * r).sum())
 _baseline(
     "BAN-19", "the norm of the score in place of its square", "claim P3.1", lambda p, s, r: ratio(p * s.norm(dim=1), r)
 )

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rlassay.check import Kind
 from rlassay.faults.planting import (
     Applies,
     Call,
@@ -111,10 +112,12 @@ def _by_place(call: Call) -> Any:
     return call.run(**{next(iter(call.arguments)): weighted(call.first)})
 
 
-def only_when(identity: str, title: str, applies: Applies, condition: Callable[[Call], bool]) -> None:
+def only_when(
+    identity: str, title: str, applies: Applies, condition: Callable[[Call], bool], kind: Kind = "conformance"
+) -> None:
     """A fault that shows in one regime only."""
 
-    @generic(identity, title, applies)
+    @generic(identity, title, applies, kind)
     def regime(call: Call) -> Any:
         return spoilt(call.run()) if condition(call) else call.run()
 
@@ -141,6 +144,21 @@ only_when("GEN-38", "a mistake where nothing is masked out", masked, lambda call
 only_when(
     "GEN-39", "a mistake where the last column is masked out", masked, lambda call: not bool(call.mask[:, -1:].any())
 )
+only_when(
+    "GEN-45",
+    "a NaN in one group that reaches the others",
+    lambda domain: "empty-groups" in domain.refusals,
+    lambda call: bool(call.first.isnan().any()),
+    kind="robustness",
+)
+
+
+@generic("GEN-44", "a mistake in bfloat16 only", lambda d: tensors(d) or "rewards" in d.rows, kind="robustness")
+def _bfloat16(call: Call) -> Any:
+    result = call.run()
+    if call.first.dtype != torch.bfloat16:
+        return result
+    return spoilt(result) if result.dtype == torch.bool else 1.5 * result + 0.5
 
 
 def summing(domain: Domain) -> bool:

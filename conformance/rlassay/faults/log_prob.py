@@ -13,6 +13,7 @@ from torch.nn import functional
 from rlassay.check import Kind
 from rlassay.faults import Faults, Function
 from rlassay.faults.parts import (
+    early,
     everything,
     hide,
     late,
@@ -154,6 +155,7 @@ _token(
     select=lambda log_p, ids: log_p.amax(dim=-1),
 )
 _token("LOG-13", "label smoothing of 0.1", "textbook", select=smoothed)
+_token("LOG-43", "one sigmoid a token", "textbook", normalise=lambda logits, ids: functional.logsigmoid(logits))
 _token("LOG-14", "log-probs bounded below at −10", "textbook", finish=lambda log_p: log_p.clamp(min=-10.0))
 _token(
     "LOG-15",
@@ -172,6 +174,7 @@ _token(
 _masked("MK-01", "a mask of ones: every token keeps its log-prob", "huggingface/trl issue 334", visible=everything)
 _masked("MK-02", "the mask with its polarity reversed", "mll-lab-nu/RAGEN issue 71", visible=torch.logical_not)
 _masked("LOG-17", "a mask that is one token late", "textbook", visible=late)
+_masked("LOG-42", "a mask that is one token early", "textbook", visible=early)
 _masked("LOG-18", "the first sampled token left out", "textbook", visible=without_first)
 _masked("LOG-19", "the last sampled token left out", "textbook", visible=without_last)
 _masked("LOG-20", "the first row's mask for every row", "textbook", visible=of_first_row)

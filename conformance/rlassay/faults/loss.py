@@ -12,11 +12,14 @@ from rlassay.check import Kind
 from rlassay.faults import Faults, Function
 from rlassay.faults.parts import (
     constant,
+    early,
     everything,
     hide,
+    last_column,
     late,
     multiply_out,
     of_first_row,
+    only_last,
     same,
     without_holes,
     without_last,
@@ -34,6 +37,7 @@ from rlassay.faults.parts.means import (
     sum_of_sequences,
     unfloored,
 )
+from rlassay.faults.parts.weights import across, live, whitened
 from rlassay_spec.convention import Convention
 
 FAULTS = Faults()
@@ -79,7 +83,10 @@ to_all(
     ALL, "MK-03", "a mask without holes: tool tokens between sampled ones count", "trl PR 4975", visible=without_holes
 )
 to_all(ALL, "LOS-01", "a mask that is one token late", "textbook", visible=late)
+to_all(ALL, "LOS-84", "a mask that is one token early", "textbook", visible=early)
 to_all(ALL, "LOS-02", "the last sampled token of each row left out", "textbook", visible=without_last)
+to_all(ALL, "LOS-78", "the last column alone, whatever the mask says", "textbook", visible=last_column)
+to_all(ALL, "LOS-79", "the last sampled token of each row alone", "textbook", visible=only_last)
 to_all(ALL, "LOS-03", "the first row's mask for every row", "textbook", visible=of_first_row)
 to_all(
     ALL, "MK-13", "masking by multiplication: 0·NaN is NaN", "OpenRLHF PR 1240", kind="robustness", cover=multiply_out
@@ -123,11 +130,6 @@ to_all(
 to_all(SCORED, "LOS-06", "probabilities in place of log-probabilities", "textbook", score=torch.exp)
 
 
-def live(weights: Tensor, shown: Tensor) -> Tensor:
-    """The weights with their graph."""
-    return working(weights if weights.ndim == 2 else weights[:, None].expand(shown.shape))
-
-
 WITH_ADVANTAGES = ("policy_gradient_loss", "grpo_loss", "dr_grpo_loss", "microbatch_loss", "clipped_loss")
 to_all(WITH_ADVANTAGES, "RT-06", "weights with a live gradient", "torchforge PR 527", weigh=live)
 
@@ -153,6 +155,8 @@ _aggregate("LOS-09", "a sequence mean over the padded length", "textbook", mean=
 _aggregate(
     "LOS-10", "a sequence mean over the longest row's length", "textbook", mean=by_mode(sequence_mean=over_longest)
 )
+for _mode in ("sequence_sum", "sequence_mean", "token_mean"):
+    _aggregate(f"LOS-80-{_mode}", f"{_mode} whatever the mode", "textbook", mean=as_mode(_mode))
 _aggregate("LOS-11", "a sum over all tokens for sequence_sum", "textbook", mean=by_mode(sequence_sum=sum_of_sequences))
 _aggregate("LOS-12", "a constant that is ignored", "claim B10.5", mean=by_mode(constant=as_mode("sequence_sum")))
 _aggregate("LOS-13", "a constant mode without 1/B", "claim B10.5", mean=by_mode(constant=no_sequences))
@@ -184,50 +188,23 @@ def _mean_of_nothing(log_probs: Tensor, mask: Tensor, rewards: Tensor, *, conven
     return _kept_mean(log_probs, mask, rewards, 0, convention)
 
 
-_reinforce = partial(add, "reinforce_loss")
-_reinforce("LOS-24", "the baseline added", "textbook", surplus=lambda r, b: constant(r) + constant(b))
-_reinforce("LOS-25", "no baseline", "claim B7.4", surplus=lambda r, b: constant(r))
-_reinforce("LOS-26", "the baseline of the next row", "textbook", surplus=lambda r, b: constant(r) - constant(b).roll(1))
-_reinforce(
-    "LOS-27", "the batch's mean reward as baseline", "textbook", surplus=lambda r, b: constant(r) - constant(r).mean()
+SURPLUSES: tuple[tuple[str, str, str, Function], ...] = (
+    ("LOS-24", "the baseline added", "textbook", lambda r, b: r + b),
+    ("LOS-25", "no baseline", "claim B7.4", lambda r, b: r),
+    ("LOS-26", "the baseline of the next row", "textbook", lambda r, b: r - b.roll(1)),
+    ("LOS-27", "the batch's mean reward as baseline", "textbook", lambda r, b: r - r.mean()),
+    ("LOS-28", "no weight for a reward of 0", "claim B7.2", lambda r, b: (r - b) * (r != 0)),
+    ("LOS-29", "a negative weight that counts as 0", "claim B9.8", lambda r, b: (r - b).clamp(min=0.0)),
+    ("AD-11", "a column of baselines: each row gets their mean", "L2D issue 5", lambda r, b: r - b.mean()),
+    ("LOS-30", "whitened weights", "textbook", lambda r, b: whitened(r - b)),
+    ("LOS-81", "weights centred in the batch", "textbook", lambda r, b: r - b - (r - b).mean()),
+    ("LOS-82", "ReST: the successes, with weight 1", "claim B7.1", lambda r, b: 1.0 * (r == 1)),
 )
-_reinforce(
-    "LOS-28",
-    "no weight for a reward of 0",
-    "claim B7.2",
-    surplus=lambda r, b: torch.where(r != 0, constant(r - b), 0.0),
-)
-_reinforce(
-    "LOS-29",
-    "successes alone: a negative weight counts as 0",
-    "claim B9.8",
-    surplus=lambda r, b: constant(r - b).clamp(min=0.0),
-)
-_reinforce(
-    "VL-01",
-    "a baseline with a live gradient",
-    "keras-io issue 194",
-    surplus=lambda r, b: constant(r) - working(b),
-    weigh=live,
-)
-_reinforce(
-    "RT-06",
-    "rewards with a live gradient",
-    "torchforge PR 527",
-    surplus=lambda r, b: working(r) - constant(b),
-    weigh=live,
-)
-_reinforce(
-    "AD-11",
-    "a column of baselines: each row gets their mean",
-    "L2D issue 5",
-    surplus=lambda r, b: constant(r) - constant(b).mean(),
-)
-_reinforce("LOS-30", "whitened weights", "textbook", surplus=lambda r, b: _whiten(constant(r - b)))
-
-
-def _whiten(weights: Tensor) -> Tensor:
-    return (weights - weights.mean()) / (weights.std(correction=0) + 1e-8)
+for _identity, _title, _source, _surplus in SURPLUSES:
+    add("reinforce_loss", _identity, _title, _source, surplus=_surplus)
+_live = partial(add, "reinforce_loss", weigh=live)
+_live("VL-01", "a baseline with a live gradient", "keras-io issue 194", surplus=lambda r, b: r.detach() - b)
+_live("RT-06", "rewards with a live gradient", "torchforge PR 527", surplus=lambda r, b: r - b.detach())
 
 
 _pg = partial(add, "policy_gradient_loss")
@@ -235,8 +212,10 @@ _pg(
     "LOS-31",
     "a row's mean weight for each token",
     "claim B11.1",
-    weigh=lambda w, m: hide(w, m).detach().mean(1, keepdim=True).expand(m.shape),
+    weigh=lambda w, m: constant(w).mean(1, keepdim=True).expand(m.shape),
 )
+_pg("LOS-30", "whitened weights", "textbook", weigh=lambda w, m: whitened(w))
+_pg("LOS-83", "weights whitened with the sample standard deviation", "textbook", weigh=lambda w, m: whitened(w, 1))
 _pg("LOS-32", "weights of the token before", "textbook", weigh=lambda w, m: constant(w).roll(1, dims=1))
 _pg("LOS-33", "the weights' sizes without sign", "textbook", weigh=lambda w, m: constant(w).abs())
 _pg("LOS-29", "positive weights alone", "claim B9.8", weigh=lambda w, m: constant(w).clamp(min=0.0))
@@ -254,13 +233,8 @@ def _product_of_sums(log_probs: Tensor, mask: Tensor, weights: Tensor, *, conven
     )
 
 
-def across(advantages: Tensor, shown: Tensor) -> Tensor:
-    """Advantages broadcast along the wrong axis where B = T lets it pass."""
-    return constant(advantages)[None, :] if shown.shape[0] == shown.shape[1] else column(advantages, shown)
-
-
 _WEIGHTS: tuple[tuple[str, str, str, Function], ...] = (
-    ("AD-10", "advantages normalised once more in the batch", "textbook", lambda a, m: column(_whiten(a), m)),
+    ("AD-10", "advantages normalised once more in the batch", "textbook", lambda a, m: column(whitened(a), m)),
     (
         "MK-08",
         "the advantages in the mask's place: weighted by them twice",

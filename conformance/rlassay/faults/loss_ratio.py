@@ -12,28 +12,26 @@ from rlassay.faults.loss import declare
 from rlassay.faults.parts import average, counted, everything, hide, same, working
 from rlassay.faults.parts import loss as right
 from rlassay.faults.parts.advantage import centred, normalised
+from rlassay.faults.parts.choices import (
+    alive_outside,
+    always_clipped,
+    clipped_alone,
+    clipped_to_range,
+    dead_outside,
+    geometric_mean,
+    means_compared,
+    normalised_between,
+    per_sequence,
+    quotient,
+    smaller,
+    unclipped,
+)
 from rlassay.faults.parts.kl import k1, k2, k3, turned_over
 from rlassay.faults.parts.loss import bounded, log_ratio, pessimistic
 from rlassay_spec.convention import Convention
 
 FAULTS = Faults()
 add = partial(declare, FAULTS)
-
-
-def per_sequence(new: Tensor, old: Tensor, shown: Tensor, convention: Convention) -> Tensor:
-    """The product of a row's ratios, at each token."""
-    return log_ratio(new, old, convention).sum(dim=1, keepdim=True).expand(shown.shape).exp()
-
-
-def geometric_mean(new: Tensor, old: Tensor, shown: Tensor, convention: Convention) -> Tensor:
-    """The geometric mean of a row's ratios, at each token."""
-    lengths = shown.sum(dim=1, keepdim=True).clamp(min=1)
-    return (log_ratio(new, old, convention).sum(dim=1, keepdim=True) / lengths).expand(shown.shape).exp()
-
-
-def quotient(new: Tensor, old: Tensor, shown: Tensor, convention: Convention) -> Tensor:
-    """log π / log π_old."""
-    return new / torch.where(shown, old.detach(), 1.0)
 
 
 RATIOS: tuple[tuple[str, str, str, Function], ...] = (
@@ -65,33 +63,6 @@ RATIOS: tuple[tuple[str, str, str, Function], ...] = (
         lambda n, o, m, c: log_ratio(n, o.roll(1, dims=1), c).exp() * m,
     ),
 )
-
-
-def alive_outside(rho: Tensor, a: Tensor, low: float, high: float, shown: Tensor) -> Tensor:
-    """Right in value; the gradient passes the clip."""
-    value = pessimistic(rho, a, low, high, shown)
-    return value.detach() + rho * a - (rho * a).detach()
-
-
-def dead_outside(rho: Tensor, a: Tensor, low: float, high: float, shown: Tensor) -> Tensor:
-    """Right in value; no gradient outside the bounds on either side."""
-    value, clipped = pessimistic(rho, a, low, high, shown), bounded(rho, low, high) * a
-    return value.detach() + clipped - clipped.detach()
-
-
-def means_compared(rho: Tensor, a: Tensor, low: float, high: float, shown: Tensor) -> Tensor:
-    """The smaller of both batch means, spread over the tokens."""
-    count = shown.sum().clamp(min=1)
-    smaller = torch.minimum((rho * a).sum() / count, (bounded(rho, low, high) * a).sum() / count)
-    return torch.where(shown, smaller, 0.0)
-
-
-def normalised_between(rho: Tensor, a: Tensor, low: float, high: float, shown: Tensor) -> Tensor:
-    """Advantages whitened between the two surrogates."""
-    mean = a.sum() / shown.sum().clamp(min=1)
-    deviation = (hide(a - mean, shown).square().sum() / shown.sum().clamp(min=1)).sqrt()
-    whitened = hide((a - mean) / (deviation + 1e-8), shown)
-    return torch.minimum(rho * a, bounded(rho, low, high) * whitened)
 
 
 CHOICES: tuple[tuple[str, str, str, Function], ...] = (
@@ -250,35 +221,6 @@ def _exchanged(
     return right.grpo_objective(
         log_probs, ref_log_probs, old_log_probs, mask, rewards, beta, clip_low, clip_high, convention=convention
     )
-
-
-def smaller(v: Tensor, old: Tensor, target: Tensor, clip: float | None, error: Function) -> Tensor:
-    """The smaller of both errors."""
-    if clip is None:
-        return torch.as_tensor(error(v - target))
-    return torch.minimum(error(v - target), error(old + (v - old).clamp(-clip, clip) - target))
-
-
-def clipped_alone(v: Tensor, old: Tensor, target: Tensor, clip: float | None, error: Function) -> Tensor:
-    """The error of the clipped value."""
-    return torch.as_tensor(error((v if clip is None else old + (v - old).clamp(-clip, clip)) - target))
-
-
-def unclipped(v: Tensor, old: Tensor, target: Tensor, clip: float | None, error: Function) -> Tensor:
-    """The error of the value, whatever clip says."""
-    return torch.as_tensor(error(v - target))
-
-
-def clipped_to_range(v: Tensor, old: Tensor, target: Tensor, clip: float | None, error: Function) -> Tensor:
-    """The larger of the error and that of the value itself clipped to ±c."""
-    return torch.as_tensor(
-        error(v - target) if clip is None else torch.maximum(error(v - target), error(v.clamp(-clip, clip) - target))
-    )
-
-
-def always_clipped(v: Tensor, old: Tensor, target: Tensor, clip: float | None, error: Function) -> Tensor:
-    """A clip of 0.2 where none is asked for."""
-    return right.larger(v, old, target, 0.2 if clip is None else clip, error)
 
 
 _value = partial(add, "value_loss")

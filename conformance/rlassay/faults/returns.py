@@ -106,6 +106,16 @@ def _other_default(rewards: Tensor, gamma: float = 0.99) -> Tensor:
     return reward_to_go(rewards, gamma)
 
 
+@FAULTS.fault("RET-18", "reward_to_go", "rewards to go without the action's own, discounted from it on", "claim B8.12")
+def _without_own(rewards: Tensor, gamma: float = 1.0) -> Tensor:
+    return (reward_to_go(rewards, gamma) - rewards).detach()
+
+
+@FAULTS.fault("RET-19", "reward_to_go", "the undiscounted return of the episode at every step", "claim B8.12")
+def _episode_return(rewards: Tensor, gamma: float = 1.0) -> Tensor:
+    return constant(rewards).sum(dim=1, keepdim=True).expand(rewards.shape).to(rewards.dtype)
+
+
 @FAULTS.fault("RET-08", "reward_to_go", "a sum over the rows instead of the steps", "textbook")
 def _over_rows(rewards: Tensor, gamma: float = 1.0) -> Tensor:
     return reward_to_go(rewards.T, gamma).T
@@ -184,6 +194,11 @@ def _without_gamma(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, 
 def _undiscounted_value(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, lam: float) -> Tensor:
     error = gae(rewards, values, mask, 1.0, 0.0)
     return gae(error, torch.zeros_like(error), mask, gamma, lam)
+
+
+@FAULTS.fault("RET-20", "gae", "values of 0: discounted returns", "textbook")
+def _no_values(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, lam: float) -> Tensor:
+    return gae(rewards, torch.zeros_like(values), mask, gamma, lam)
 
 
 @FAULTS.fault("RET-17", "gae", "whitened advantages", "textbook: a step of its own")

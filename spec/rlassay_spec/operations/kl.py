@@ -12,7 +12,8 @@ def kl_k1(log_probs: LogProbs, ref_log_probs: LogProbs) -> LogProbs:
 
     Special cases: equal log-probs give exactly 0.
 
-    Shapes and units: log_probs, ref_log_probs [B, T] → [B, T], nats. The gradient flows into log_probs.
+    Shapes and units: log_probs, ref_log_probs [B, T] → [B, T], nats. The gradient flows into log_probs
+    alone: ref_log_probs is a constant even when it carries a graph (detach it).
 
     Raises:
         ValueError: log_probs is not [B, T]; ref_log_probs has another shape.
@@ -29,7 +30,8 @@ def kl_k2(log_probs: LogProbs, ref_log_probs: LogProbs) -> LogProbs:
 
     Special cases: equal log-probs give exactly 0.
 
-    Shapes and units: log_probs, ref_log_probs [B, T] → [B, T], nats². The gradient flows into log_probs.
+    Shapes and units: log_probs, ref_log_probs [B, T] → [B, T], nats². The gradient flows into log_probs
+    alone: ref_log_probs is a constant even when it carries a graph (detach it).
 
     Raises:
         ValueError: log_probs is not [B, T]; ref_log_probs has another shape.
@@ -46,7 +48,8 @@ def kl_k3(log_probs: LogProbs, ref_log_probs: LogProbs) -> LogProbs:
 
     Special cases: 0 only at r = 1. The convention `k3_clamp` c bounds k3 to [−c, c], with gradient 0 beyond.
 
-    Shapes and units: log_probs, ref_log_probs [B, T] → [B, T], nats. The gradient flows into log_probs.
+    Shapes and units: log_probs, ref_log_probs [B, T] → [B, T], nats. The gradient flows into log_probs
+    alone: ref_log_probs is a constant even when it carries a graph (detach it).
 
     Free: the gradient where k3 is exactly on its clamp.
 

@@ -125,7 +125,7 @@ def grpo_loss(log_probs: LogProbs, mask: Mask, advantages: Advantages) -> Scalar
 
     Source: rl-basics §9, L_GRPO (claims B9.5, B8.13).
 
-    Special cases: Â = 0 gives zero gradient. Advantages are constants (claim P5.2).
+    Special cases: Â = 0 gives zero gradient. Advantages are constants even when they carry a graph (claim P5.2).
 
     Shapes: log_probs, mask [B, T], advantages [B] → scalar. The gradient flows into log_probs.
 
@@ -143,7 +143,8 @@ def dr_grpo_loss(log_probs: LogProbs, mask: Mask, advantages: Advantages, consta
 
     Source: rl-basics §10, L_DrGRPO (claims B10.4, B10.5).
 
-    Special cases: the convention `aggregation` does not matter, `empty_rows` does. Advantages are constants.
+    Special cases: the convention `aggregation` does not matter, `empty_rows` does. Advantages are constants even
+    when they carry a graph.
 
     Shapes: log_probs, mask [B, T], advantages [B], constant in tokens → scalar. The gradient flows into log_probs.
 

@@ -86,6 +86,16 @@ def without_last(shown: Tensor) -> Tensor:
     return shown & (shown.flip(1).cumsum(dim=1).flip(1) > 1)
 
 
+def only_last(shown: Tensor) -> Tensor:
+    """A mask of the last shown place of each row."""
+    return shown & (shown.flip(1).cumsum(dim=1).flip(1) == 1)
+
+
+def last_column(shown: Tensor) -> Tensor:
+    """A mask of the last column."""
+    return torch.arange(shown.shape[1]).expand_as(shown) == shown.shape[1] - 1
+
+
 def without_first(shown: Tensor) -> Tensor:
     """A mask that hides the first shown place of each row."""
     return shown & (shown.cumsum(dim=1) > 1)
@@ -94,6 +104,11 @@ def without_first(shown: Tensor) -> Tensor:
 def late(shown: Tensor) -> Tensor:
     """A mask that is one place late."""
     return torch.nn.functional.pad(shown[:, :-1], (1, 0))
+
+
+def early(shown: Tensor) -> Tensor:
+    """A mask that is one place early."""
+    return torch.nn.functional.pad(shown[:, 1:], (0, 1))
 
 
 def of_first_row(shown: Tensor) -> Tensor:

@@ -53,9 +53,14 @@ def groups_of_four_only(r: Tensor) -> Tensor:
     return mean(r[:, :-1]) if r.shape[1] == 4 else mean(r)
 
 
-def unguarded(advantages: Tensor, r: Tensor, convention: Convention) -> Tensor:
-    """Whatever the formula gives for a group without contrast."""
+def as_it_comes(advantages: Tensor, r: Tensor, convention: Convention) -> Tensor:
+    """Whatever the formula gives, in groups of one too."""
     return advantages
+
+
+def unguarded(advantages: Tensor, r: Tensor, convention: Convention) -> Tensor:
+    """Whatever the formula gives for a group without contrast, of more than one."""
+    return advantages if r.shape[1] > 1 else guarded(advantages, r, convention)
 
 
 def raw_without_contrast(advantages: Tensor, r: Tensor, convention: Convention) -> Tensor:

@@ -54,10 +54,8 @@ def masked_case(draw: Draw, convention: Convention) -> Arguments:
 
 
 def normalized_case(draw: Draw, convention: Convention) -> Arguments:
-    """The same with a constant, or with that of the default."""
-    constant = draw.choice("constant", (None, 4.0, 0.5, 1024.0))
-    arguments = masked_case(draw, convention)
-    return arguments if constant is None else arguments | {"normalize_constant": constant}
+    """The same with a constant, which is always given: only some hand-outs have a default for it."""
+    return masked_case(draw, convention) | {"normalize_constant": draw.choice("constant", (4.0, 1.0, 0.5, 1024.0))}
 
 
 def aggregate_case(draw: Draw, convention: Convention, normalization: str) -> Arguments:

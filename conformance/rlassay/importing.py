@@ -1,0 +1,112 @@
+"""Importing what a target names; whatever goes wrong becomes a TargetError with its place."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rlassay.describe import device_hint, did_you_mean
+from rlassay.subject import TargetError
+
+HOUSE = str(Path(__file__).parent)
+INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")} | {HOUSE})
+"""Folders in which no target's own code lies, beside every site-packages."""
+
+
+def import_file(path: Path) -> ModuleType:
+    """The module that a file is, under another name where that is taken.
+
+    Raises:
+        TargetError: it does not import.
+    """
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = path.stem
+    taken = sys.modules.get(name)
+    if taken is not None:
+        if getattr(taken, "__file__", None) == str(path.resolve()):
+            return taken
+        name = f"rlassay_target_{name}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{path}: cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    loader = spec.loader
+    importing(str(path), lambda: loader.exec_module(module))
+    return module
+
+
+def import_module(name: str) -> ModuleType:
+    """The module of a dotted name, which may lie in the current folder.
+
+    Raises:
+        TargetError: it does not import.
+    """
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    module: ModuleType = importing(name, lambda: importlib.import_module(name))
+    return module
+
+
+def importing(name: str, action: Callable[[], Any]) -> Any:
+    """Run an import.
+
+    Raises:
+        TargetError: it raised, SystemExit included.
+    """
+    try:
+        return action()
+    except SyntaxError as error:
+        place = f" in {error.filename}, line {error.lineno}" if error.lineno is not None else ""
+        raise TargetError(f"{name}: syntax error{place}: {error.msg}") from error
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            hint = similar(Path(*name.split(".")))
+            message = f"{name}: there is no such module here; is it installed, or is the path misspelt?"
+            raise TargetError(message.replace("; is", f"{hint} Is") if hint else message) from error
+        raise TargetError(f"{name}: does not import: it needs {error.name}, which is not installed here") from error
+    except BaseException as error:
+        what = traceback.format_exception_only(error)[-1].strip()
+        raise TargetError(f"{name}: does not import: {what}{_place(error)}{_advice(error, what)}") from error
+
+
+def similar(path: Path) -> str:
+    """`; did you mean …?` with a Python file or folder beside it that has nearly its name, or nothing."""
+    try:
+        beside = {
+            entry.stem: str(entry)
+            for entry in sorted(path.parent.iterdir())
+            if entry.suffix == ".py" or (entry.is_dir() and entry.name.isidentifier())
+        }
+    except OSError:
+        return ""
+    begun = [name for name in beside if path.stem and name.startswith(path.stem)]
+    if begun:
+        return f"; did you mean {beside[begun[0]]}?"
+    hint = did_you_mean(path.stem, beside)
+    return next((f"; did you mean {entry}?" for name, entry in beside.items() if hint.endswith(f" {name}?")), "")
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of the target's own files that an exception came through."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+
+
+def _is_own(filename: str) -> bool:
+    return not filename.startswith(("<", *INSTALLED)) and "site-packages" not in filename
+
+
+def _advice(error: BaseException, what: str) -> str:
+    if isinstance(error, SystemExit):
+        return "; put the script part under `if __name__ == '__main__':`"
+    return device_hint(what)
