@@ -49,7 +49,7 @@ def judge(task: tuple[str, str, int]) -> list[Finding]:
     name, profile, seed = task
     return [
         Finding(name, seed, result.id, result.kind, result.failure.message if result.failure else result.outcome)
-        for result in subjects()[name].findings(profile, seed)
+        for result in subjects()[name].findings(profile, seed, robustness=True)
     ]
 
 

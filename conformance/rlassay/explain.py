@@ -11,15 +11,16 @@ the suite's own checks make (other dtypes, NaN under the mask, no token at all, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rlassay.check import NotDeclared, Trial
-from rlassay.comparison import Mismatch, kink_margin, require_gradient, require_value, tolerance
+from rlassay.comparison import Mismatch, require_gradient, require_value, tolerance
 from rlassay.draw import Draw
 from rlassay.faults import Fault, faults_of
+from rlassay.likeness import plain, reach_of, same
 from rlassay.record import Explanation
 from rlassay.search import Case, Sample, conventions, random_cases
 from rlassay.subject import Observation, Subject, SubjectRaised
@@ -27,6 +28,7 @@ from rlassay.suite import all_checks
 from rlassay.torch_subject import TorchSubject
 from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
+from rlassay_spec.operations import OPERATIONS
 from rlassay_spec.oracles import takes_convention
 from rlassay_spec.oracles.expected import Expected
 
@@ -51,7 +53,12 @@ def explanations(operation: str, subject: Subject) -> Iterator[Explanation]:
     if any(sample.wrong for sample in samples):
         yield from _by_convention(samples, declared)
     else:
-        samples = sorted(_recorded(operation, subject), key=_promise)
+        recorded = sorted(_recorded(operation, subject), key=_promise)
+        samples = [sample for sample in recorded if not sample.case.options.get("keywords")]
+        if any(sample.wrong for sample in recorded) and not any(sample.wrong for sample in samples):
+            yield Explanation(
+                operation=operation, text=f"takes its arguments under other names than {_names(operation)}"
+            )
     if not any(sample.wrong for sample in samples):
         return
     yield from _by_fault(samples, declared)
@@ -60,6 +67,10 @@ def explanations(operation: str, subject: Subject) -> Iterator[Explanation]:
         if isinstance(sample.observed, SubjectRaised) and sample.wrong:
             yield Explanation(operation=operation, text=f"raises {sample.observed} on inputs that the contract allows")
             return
+
+
+def _names(operation: str) -> str:
+    return f"{operation}({', '.join(OPERATIONS[operation].parameters)})"
 
 
 def _promise(sample: Sample) -> tuple[bool, int]:
@@ -187,7 +198,7 @@ def _agrees(case: Case, observed: Observation | SubjectRaised, convention: Conve
     if isinstance(observed, SubjectRaised):
         return want is None and "ValueError" in observed.bases
     if not isinstance(want, Expected):
-        return want is not None and bool(_plain(observed.value) == _plain(want))
+        return want is not None and bool(plain(observed.value) == plain(want))
     if _far(observed, want):
         return False
     try:
@@ -221,7 +232,7 @@ def _flows(observed: Observation | SubjectRaised, name: str) -> bool:
 def _behaves_like(fault: Fault, samples: list[Sample], declared: Convention) -> bool:
     """Whether a known fault gives all of the subject's observations."""
     model = TorchSubject({fault.operation: fault.under(declared)}, convention=declared)
-    return all(_same(sample, _twin(fault, model, sample.case), _reach(sample.case, declared)) for sample in samples)
+    return all(same(sample, _twin(fault, model, sample.case), reach_of(sample.case, declared)) for sample in samples)
 
 
 def _twin(fault: Fault, model: TorchSubject, case: Case) -> Observation | SubjectRaised:
@@ -229,68 +240,3 @@ def _twin(fault: Fault, model: TorchSubject, case: Case) -> Observation | Subjec
     if fault.key not in case.twins:
         case.twins[fault.key] = _observe(model, case)
     return case.twins[fault.key]
-
-
-@dataclass(frozen=True)
-class _Reach:
-    """How far two sane evaluations of a call may lie apart: the scale of what is rounded, and free gradient entries."""
-
-    scale: float
-    free: np.ndarray | bool = False
-
-
-def _reach(case: Case, declared: Convention) -> _Reach:
-    want = case.answer(declared)
-    if not isinstance(want, Expected):
-        return _Reach(1.0)
-    scale = float(np.max(want.scale, initial=0.0, where=np.isfinite(want.scale)))
-    cotangent = case.options.get("cotangent")
-    if not case.live or want.pullback is None or cotangent is None:
-        return _Reach(scale)
-    dtype = case.arguments[case.live[0]].dtype
-    return _Reach(scale, want.pullback(cotangent).kink <= kink_margin(dtype))
-
-
-def _same(sample: Sample, twin: Observation | SubjectRaised, reach: _Reach) -> bool:
-    case, seen = sample.case, sample.observed
-    if isinstance(seen, SubjectRaised) or isinstance(twin, SubjectRaised):
-        return isinstance(seen, SubjectRaised) and isinstance(twin, SubjectRaised) and seen.kind == twin.kind
-    if not isinstance(seen.value, np.ndarray) or not isinstance(twin.value, np.ndarray):
-        return bool(_plain(seen.value) == _plain(twin.value))
-    if seen.value.shape != twin.value.shape or not _close(seen.value, twin.value, reach.scale, seen.dtype):
-        return False
-    if not np.isfinite(seen.value.astype(float)).all():
-        return True  # formulas that agree in a NaN may share out its gradient in their own ways
-    first = case.live[0] if case.live else ""
-    return all(
-        _close_gradients(
-            seen.gradients.get(name), twin.gradients.get(name), reach if name == first else _Reach(reach.scale)
-        )
-        for name in case.live
-    )
-
-
-def _close(a: np.ndarray, b: np.ndarray, scale: float, dtype: str | None) -> bool:
-    a, b = a.astype(float), b.astype(float)
-    largest = max(float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x))) for x in (a, b))
-    allowed = float(tolerance(np.array(scale + largest), 64, dtype))
-    return bool(np.allclose(a, b, rtol=1e-5, atol=allowed, equal_nan=True))
-
-
-def _close_gradients(a: np.ndarray | None, b: np.ndarray | None, reach: _Reach) -> bool:
-    if a is None and b is None:
-        return True
-    a = np.zeros_like(b) if a is None else a
-    b = np.zeros_like(a) if b is None else b
-    if a.shape != b.shape:
-        return False
-    return _close(np.where(reach.free, 0, a), np.where(reach.free, 0, b), reach.scale, None)
-
-
-def _plain(value: Any) -> Any:
-    """A result that is no array, in a form that compares: Number Search's pair, mostly."""
-    try:
-        feedback, reward = value
-        return [str(word) for word in feedback], float(reward)
-    except (TypeError, ValueError):
-        return repr(value)

@@ -74,11 +74,10 @@ def test_the_five_faults_of_the_lectures_are_named(key: str, text: str) -> None:
 OTHERS = (
     CONVENTIONS["cs336"],
     convention_from({"aggregation": "token_mean", "empty_rows": "dropped", "std_eps": 1e-4}),
-    convention_from({"aggregation": "constant", "aggregation_constant": 512.0, "old_log_probs": "caller"}),
 )
 
 
-@pytest.mark.parametrize("operation", ["grpo_advantages", "rloo_advantages", "kl_k3", "rest_loss", "grpo_loss"])
+@pytest.mark.parametrize("operation", ["grpo_advantages", "kl_k3", "rest_loss", "grpo_loss"])
 @pytest.mark.parametrize("declared", OTHERS, ids=lambda convention: convention.aggregation)
 def test_a_fault_is_named_under_another_convention_too_unless_two_are_the_same_there(
     operation: str, declared: Convention
@@ -172,6 +171,14 @@ def test_a_fault_that_only_robustness_checks_see_is_named() -> None:
 
     found = explain("sft_loss", TorchSubject({"sft_loss": multiplied}))
     assert found.text == "behaves like MK-13: masking by multiplication: 0·NaN is NaN"
+
+
+def test_other_names_of_arguments_are_told_from_a_fault() -> None:
+    def renamed(x: Tensor, m: Tensor) -> Tensor:
+        return rlassay_impl.sft_loss(x, m)
+
+    found = explain("sft_loss", TorchSubject({"sft_loss": renamed}))
+    assert found.text == "takes its arguments under other names than sft_loss(log_probs, mask)"
 
 
 def test_an_implementation_of_its_own_is_recognised_too() -> None:

@@ -180,7 +180,7 @@ def parts(trial: Trial) -> None:
     cut_at = trial.draw.integer("cut", 1, max(1, len(mask_array) - 1))
     value = 0.0
     for part in (slice(0, cut_at), slice(cut_at, None)):
-        arguments = replaced(whole, **{name: tensor.array[part] for name, tensor in whole.items()}) | totals
+        arguments: Arguments = replaced(whole, **{name: tensor.array[part] for name, tensor in whole.items()}) | totals
         if not arguments["mask"].array.any():
             continue
         observed = trial.agree("microbatch_loss", arguments, gradient=True)

@@ -43,11 +43,11 @@ class Variant:
         others = REFERENCE if self.convention == replace(LECTURE, name="declared") else {}
         return TorchSubject({**others, **self.functions}, self.id, self.convention)
 
-    def findings(self, profile: str, seed: int) -> Iterator[CheckResult]:
-        """What the checks of its operations say against it."""
+    def findings(self, profile: str, seed: int, *, robustness: bool) -> Iterator[CheckResult]:
+        """What the checks of its operations say against it, with or without those of robustness."""
         subject = self.subject
         for check in all_checks().values():
-            if set(check.operations) & set(self.functions):
+            if set(check.operations) & set(self.functions) and (robustness or check.kind == "conformance"):
                 result = run_check(check, subject, profile, seed)
                 if result.outcome not in ("pass", "not-provided", "not-declared"):
                     yield result

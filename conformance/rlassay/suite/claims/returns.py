@@ -161,7 +161,7 @@ def true_values(trial: Trial) -> None:
 @TOPIC.check("gae", law="lambda-one", title="gae at λ = 1 is the reward to go minus the value")
 def lambda_one(trial: Trial) -> None:
     """Â_t = Σ_{k≥t} γ^{k−t} r_k − V_t over the masked-in steps."""
-    arguments = gae_case(trial.draw, trial.convention) | {"lam": 1.0}
+    arguments: Arguments = gae_case(trial.draw, trial.convention) | {"lam": 1.0}
     want = np.zeros(arguments["mask"].array.shape)
     for row, steps in enumerate(arguments["mask"].array == 1):
         rewards, values = arguments["rewards"].array[row, steps], arguments["values"].array[row, steps]
@@ -174,7 +174,7 @@ def lambda_one(trial: Trial) -> None:
 @TOPIC.check("gae", law="lambda-zero", title="gae at λ = 0 is the one-step error of the values")
 def lambda_zero(trial: Trial) -> None:
     """Â_t = r_t + γ·V_{t+1} − V_t over the masked-in steps, V = 0 after the last one."""
-    arguments = gae_case(trial.draw, trial.convention) | {"lam": 0.0}
+    arguments: Arguments = gae_case(trial.draw, trial.convention) | {"lam": 0.0}
     want = np.zeros(arguments["mask"].array.shape)
     for row, steps in enumerate(arguments["mask"].array == 1):
         rewards, values = arguments["rewards"].array[row, steps], arguments["values"].array[row, steps]
