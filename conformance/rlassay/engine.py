@@ -6,6 +6,8 @@ import time
 import traceback
 from collections.abc import Collection, Mapping
 
+import numpy as np
+
 from rlassay.check import Check, NotDeclared, Trial
 from rlassay.comparison import Mismatch
 from rlassay.describe import device_hint
@@ -74,8 +76,10 @@ def not_provided(check: Check, operations: Collection[str]) -> CheckResult | Non
 
 
 def _run_example(check: Check, subject: Subject, draw: Draw, trial: Trial | None = None) -> Exception | None:
+    """Run an example. Infinities that a subject returns are its failure, not numpy's warning."""
     try:
-        check.function(trial or Trial(subject, draw))
+        with np.errstate(all="ignore"):
+            check.function(trial or Trial(subject, draw))
     except Exception as error:  # noqa: BLE001 - whatever happens becomes this check's outcome
         return error
     return None

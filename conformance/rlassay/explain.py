@@ -121,7 +121,7 @@ def _recorded(operation: str, subject: Subject) -> Iterator[Sample]:
                 wrong = True
             except NotDeclared:
                 break
-            yield from (Sample(case, observed, wrong) for case, observed in recorder.calls)
+            yield from (Sample(case, observed, wrong, alone=False) for case, observed in recorder.calls)
 
 
 def _by_fault(samples: list[Sample], declared: Convention) -> Iterator[Explanation]:
@@ -230,9 +230,18 @@ def _flows(observed: Observation | SubjectRaised, name: str) -> bool:
 
 
 def _behaves_like(fault: Fault, samples: list[Sample], declared: Convention) -> bool:
-    """Whether a known fault gives all of the subject's observations."""
+    """Whether a known fault gives all of the subject's observations, and is wrong itself wherever the subject is.
+
+    Without the second condition a small error would be explained by any fault that is right on these samples.
+    """
     model = TorchSubject({fault.operation: fault.under(declared)}, convention=declared)
-    return all(same(sample, _twin(fault, model, sample.case), reach_of(sample.case, declared)) for sample in samples)
+    for sample in samples:
+        twin = _twin(fault, model, sample.case)
+        if not same(sample, twin, reach_of(sample.case, declared)):
+            return False
+        if sample.wrong and sample.alone and _agrees(sample.case, twin, declared):
+            return False
+    return True
 
 
 def _twin(fault: Fault, model: TorchSubject, case: Case) -> Observation | SubjectRaised:

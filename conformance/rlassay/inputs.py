@@ -12,8 +12,8 @@ from rlassay.draw import Draw
 from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
-BATCH_SHAPES = ((2, 3), (1, 2), (1, 1), (3, 1), (1, 5), (3, 3), (4, 2), (2, 6), (5, 4), (3, 33))
-GROUP_SHAPES = ((1, 2), (2, 4), (1, 3), (3, 2), (4, 4), (2, 8), (3, 5), (2, 1), (1, 16), (7, 3))
+BATCH_SHAPES = ((2, 3), (1, 2), (1, 1), (3, 1), (1, 5), (3, 3), (4, 2), (2, 6), (5, 4), (3, 33), (9, 3), (1, 130))
+GROUP_SHAPES = ((1, 2), (2, 4), (1, 3), (3, 2), (4, 4), (2, 8), (3, 5), (2, 1), (1, 16), (7, 3), (1, 33))
 MASK_KINDS = (
     "all",
     "prompt first",
@@ -35,6 +35,7 @@ REWARD_KINDS = (
     "no contrast",
     "ternary",
     "two values",
+    "tiny spread",
 )
 ADVANTAGE_KINDS = ("both signs", "positive", "negative", "some zero", "large")
 
@@ -86,7 +87,7 @@ def advantages(draw: Draw, rows: int) -> Tensor:
     if kind == "some zero":
         array = array * draw.integers(-1, 1, rows)
     if kind == "large":
-        array = 50 * array * draw.pick((-1, 1), rows)
+        array = 200 * array * draw.pick((-1, 1), rows)
     return Tensor(array)
 
 
@@ -118,6 +119,8 @@ def _group(draw: Draw, kind: str, size: int) -> np.ndarray:
         return np.full(size, draw.pick((1.0, 0.0, -2.0, 0.5)))
     if kind == "ternary":
         return draw.integers(-1, 1, size).astype(float)
+    if kind == "tiny spread":
+        return 1.0 + 2.0**-12 * draw.integers(0, 1, size)
     if kind == "two values":
         return np.where(np.arange(size) < max(1, size // 2), 3.0, 0.25)
     return _with_contrast(draw.normal(size, scale=2.0), 5.0)

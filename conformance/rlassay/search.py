@@ -59,11 +59,15 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A case and what the subject did with it; `wrong` if that is not what its convention asks for."""
+    """A case and what the subject did with it; `wrong` if that is not what its convention asks for.
+
+    `alone`: it was judged by itself, not as one of the calls of a check.
+    """
 
     case: Case
     observed: Observation | SubjectRaised
     wrong: bool = False
+    alone: bool = True
 
 
 @cache

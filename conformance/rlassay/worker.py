@@ -133,15 +133,20 @@ def _explained(operation: str, subject: TorchSubject) -> Explanation:
 
 
 def _undo_global_settings() -> None:
-    """A target that turns warnings or floating-point events into errors when imported must not do so to the oracles."""
+    """What a target sets for the whole process when imported must not reach the oracles or other operations' calls."""
+    import torch
+
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
 
 
 def _reopen_output() -> None:
     """One operation that closes standard output must not make the prints of another one fail."""
-    if sys.stdout.closed:
+    if getattr(sys.stdout, "closed", sys.stdout is None):
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 

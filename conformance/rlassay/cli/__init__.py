@@ -42,6 +42,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         click.echo("interrupted", err=True)
         return check.INTERRUPTED
+    except OSError as error:
+        click.echo(f"rlassay cannot go on: {error}. There is no verdict.", err=True)
+        return HARNESS_FAILED
     except Exception as error:  # noqa: BLE001 - whatever else goes wrong is a failure of rlassay, not a verdict
         traceback.print_exc()
         click.echo(f"rlassay itself failed: {type(error).__name__}: {error}. Please report it.", err=True)

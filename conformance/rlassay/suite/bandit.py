@@ -14,13 +14,13 @@ from rlassay_spec.convention import Convention
 
 def outcomes_case(draw: Draw, convention: Convention) -> Arguments:
     """Probabilities of K trajectories and their returns."""
-    count = draw.integer("outcomes", 1, 6)
+    count = draw.integer("outcomes", 1, 9)
     return {"probabilities": Tensor(_distribution(draw, count)), "returns": Tensor(draw.normal(count))}
 
 
 def bandit_case(draw: Draw, convention: Convention) -> Arguments:
     """θ as a number or a 0-d tensor, both actions, any baseline."""
-    theta = float(draw.choice("theta", (0.0, -1.1, 1.5, -3.0)))
+    theta = float(draw.choice("theta", (0.0, -1.1, 1.5, -3.0, 9.0, -12.0)))
     action = draw.choice("action", (0, 1))
     baseline = draw.choice("baseline", (0.0, 0.5, 0.25, 1.0, -0.3))
     as_tensor = draw.choice("type", ("float", "tensor")) == "tensor"
@@ -31,11 +31,13 @@ def optimal_case(draw: Draw, convention: Convention) -> Arguments:
     """Scores of D parameters, zero rows among them; rewards of any sign."""
     count = draw.integer("outcomes", 1, 5)
     scores = draw.normal(count, draw.integer("parameters", 1, 4))
-    kind = draw.choice("scores", ("all", "one zero", "zero"))
+    kind = draw.choice("scores", ("all", "one zero", "zero", "small"))
     if kind == "one zero":
         scores[0] = 0
     if kind == "zero":
         scores[:] = 0
+    if kind == "small":
+        scores = 1e-3 * scores
     return {
         "probabilities": Tensor(_distribution(draw, count)),
         "scores": Tensor(scores),

@@ -21,8 +21,8 @@ def pair_case(draw: Draw, convention: Convention) -> Arguments:
     """Log-probs of the policy and of the reference: near each other, far apart, equal."""
     shape = batch_shape(draw)
     policy = log_probs(draw, shape)
-    kind = draw.choice("reference", ("apart", "near", "equal", "far"))
-    width = {"apart": 1.0, "near": 0.05, "equal": 0.0, "far": 3.0}[kind]
+    kind = draw.choice("reference", ("apart", "near", "equal", "far", "very far"))
+    width = {"apart": 1.0, "near": 0.05, "equal": 0.0, "far": 3.0, "very far": 7.0}[kind]
     return {"log_probs": Tensor(policy), "ref_log_probs": Tensor(policy + draw.normal(*shape, scale=width))}
 
 

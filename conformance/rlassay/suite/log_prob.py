@@ -7,13 +7,25 @@ import numpy as np
 from rlassay.check import Trial, require
 from rlassay.draw import Draw
 from rlassay.inputs import batch_shape, log_probs, mask
-from rlassay.laws import Domain, Refusal
+from rlassay.laws import Case, Domain, Refusal
 from rlassay.refusals import cut, number, value_in
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
 
-LOGIT_SHAPES = ((1, 2, 2), (2, 3, 4), (1, 2, 5), (3, 2, 3), (4, 4, 4), (1, 6, 3), (5, 3, 2), (2, 4, 40))
+LOGIT_SHAPES = (
+    (1, 2, 2),
+    (2, 3, 4),
+    (1, 2, 5),
+    (3, 2, 3),
+    (4, 4, 4),
+    (1, 6, 3),
+    (5, 3, 2),
+    (2, 4, 40),
+    (9, 3, 3),
+    (1, 70, 3),
+)
+
 LARGEST = 14.0
 """Largest logit of the conformance checks: at temperature ½ even exp(−z)/exp(z)² does not underflow in float32."""
 
@@ -60,7 +72,7 @@ def entropy_case(draw: Draw, convention: Convention) -> Arguments:
 def action_case(draw: Draw, convention: Convention) -> Arguments:
     """Token log-probs in actions of several tokens; some tokens belong to none, some actions have none."""
     rows, steps = batch_shape(draw)
-    count = draw.integer("actions", 1, 4)
+    count = draw.integer("actions", 1, 7)
     ids = draw.integers(-1, count - 1, rows, steps)
     if draw.choice("order", ("sorted", "any")) == "sorted":
         ids = np.sort(ids, axis=1)
@@ -221,3 +233,19 @@ def masked_padding(trial: Trial) -> None:
         mask=np.concatenate([ones, np.zeros((rows, extra))], axis=1),
     )
     trial.agree("masked_log_probs", padded, gradient=True)
+
+
+def _declare_large_vocabulary(operation: str, case: Case) -> None:
+    @TOPIC.check(operation, law="large-vocabulary", examples=2, title=f"{operation} reads all of a large vocabulary")
+    def large_vocabulary(trial: Trial) -> None:
+        """Each of 300 logits counts, the last one most."""
+        logits = trial.draw.normal(1, 3, 300) + np.linspace(0.0, 2.0, 300)
+        ids = Tensor(trial.draw.integers(0, 299, 1, 3), "int64")
+        arguments = {"logits": Tensor(logits), "token_ids": ids, "mask": Tensor(np.ones((1, 2)))}
+        names = tuple(case(trial.draw, trial.convention))
+        trial.agree(operation, {name: arguments[name] for name in names if name in arguments}, gradient=True)
+
+
+_declare_large_vocabulary("token_log_probs", token_log_probs_case)
+_declare_large_vocabulary("masked_log_probs", masked_log_probs_case)
+_declare_large_vocabulary("entropy", entropy_case)

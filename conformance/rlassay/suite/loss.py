@@ -252,7 +252,7 @@ def _declare(operation: str) -> None:
     )
     def accumulation(trial: Trial) -> None:
         """A running bfloat16 sum of ones stops at 256."""
-        trial.agree(operation, long_case(operation, trial.draw, trial.convention))
+        trial.agree(operation, long_case(operation, trial.draw, trial.convention), gradient=True)
 
 
 for _operation in ACCUMULATING:

@@ -10,7 +10,7 @@ from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 RATIOS = ("both sides", "inside", "one", "above", "below", "on a bound", "far")
-CLIPS = (None, (0.2, 0.2), (0.2, 0.28), (0.1, 0.5), (0.5, 0.1))
+CLIPS = (None, (0.2, 0.2), (0.2, 0.28), (0.1, 0.5), (0.5, 0.1), (0.4, None))
 MODES = ("sequence_sum", "sequence_mean", "token_mean", "constant")
 
 
@@ -24,7 +24,11 @@ def rest_case(draw: Draw, convention: Convention) -> Arguments:
     """Rewards that are exactly 1, nearly 1, or something else."""
     arguments = policy_case(draw, convention)
     kind = draw.choice("rewards", ("binary", "graded", "none succeeds"))
-    options = {"binary": (0.0, 1.0), "graded": (1.0, 0.0, 0.5, 0.99, 2.0, -1.0), "none succeeds": (0.0, 0.5)}[kind]
+    options = {
+        "binary": (0.0, 1.0),
+        "graded": (1.0, 0.0, 0.5, 0.99, 1 - 2.0**-20, 1.5, 3.0, -1.0),
+        "none succeeds": (0.0, 0.5),
+    }[kind]
     return arguments | {"rewards": Tensor(draw.pick(options, row_count(arguments)))}
 
 
@@ -51,11 +55,11 @@ def grpo_case(draw: Draw, convention: Convention) -> Arguments:
 
 def dr_grpo_case(draw: Draw, convention: Convention) -> Arguments:
     """A constant that is neither the length nor 1."""
-    return grpo_case(draw, convention) | {"constant": draw.choice("constant", (4.0, 10.0, 1024.0, 0.5))}
+    return grpo_case(draw, convention) | {"constant": draw.choice("constant", (4.0, 10.0, 1024.0, 0.5, 1.5))}
 
 
 def old_log_probs(draw: Draw, policy: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Old log-probs that put the ratio inside, outside or on the clip bounds; `far` stays below e³."""
+    """Old log-probs that put the ratio inside, outside or on the clip bounds; `far` is e^±5."""
     kind = draw.choice("ratio", RATIOS)
     inside = draw.uniform(0.6 * np.log1p(-low), 0.6 * np.log1p(high), *policy.shape)
     above = np.log1p(high) + draw.uniform(0.05, 0.8, *policy.shape)
@@ -70,7 +74,7 @@ def old_log_probs(draw: Draw, policy: np.ndarray, low: float, high: float) -> np
         "above": above,
         "below": below,
         "on a bound": bound,
-        "far": 3.0 * np.sign(both),
+        "far": 5.0 * np.sign(both),
     }[kind]
     return np.asarray(policy - log_ratio)
 
@@ -79,8 +83,9 @@ def with_ratios(draw: Draw, arguments: Arguments) -> tuple[Tensor, dict[str, flo
     """Old log-probs for the case, and the clip bounds it names (none: the defaults)."""
     clip = draw.choice("clip", CLIPS)
     low, high = clip or (0.2, 0.2)
-    old = Tensor(old_log_probs(draw, arguments["log_probs"].array, low, high))
-    return old, {} if clip is None else {"clip_low": low, "clip_high": high}
+    bounds = {"clip_low": low} if high is None else {"clip_low": low, "clip_high": high}
+    old = Tensor(old_log_probs(draw, arguments["log_probs"].array, low, 0.2 if high is None else high))
+    return old, {} if clip is None else bounds
 
 
 def clipped_case(draw: Draw, convention: Convention) -> Arguments:
@@ -109,7 +114,7 @@ def objective_case(draw: Draw, convention: Convention) -> Arguments:
         "ref_log_probs": Tensor(policy + draw.normal(*shape, scale=0.7)),
         "mask": arguments["mask"],
         "rewards": rewards,
-        "beta": draw.choice("beta", (0.04, 0.0, 1.0)),
+        "beta": draw.choice("beta", (0.04, 0.0, 1.0, 0.001)),
         **clip,
     }
 
@@ -128,11 +133,12 @@ def value_case(draw: Draw, convention: Convention) -> Arguments:
     """Values near and far from the old ones, returns on both sides, with and without clip."""
     shape = batch_shape(draw)
     old = draw.normal(*shape)
-    clip = draw.choice("clip", (None, 0.2, 0.5))
+    clip = draw.choice("clip", (None, 0.2, 0.5, 2.0))
+    reach = draw.choice("returns", (1.5, 20.0))
     arguments: Arguments = {
         "values": Tensor(old + draw.normal(*shape, scale=0.5)),
         "old_values": Tensor(old),
-        "returns": Tensor(draw.normal(*shape, scale=1.5)),
+        "returns": Tensor(draw.normal(*shape, scale=reach)),
         "mask": mask(draw, shape, convention),
     }
     return arguments if clip is None else arguments | {"clip": clip}
@@ -147,7 +153,7 @@ def aggregate_case(draw: Draw, convention: Convention) -> Arguments:
         "mask": mask(draw, shape, convention),
         "mode": mode,
     }
-    return arguments | {"constant": draw.choice("constant", (4.0, 10.0))} if mode == "constant" else arguments
+    return arguments | {"constant": draw.choice("constant", (4.0, 10.0, 7.5, 0.5))} if mode == "constant" else arguments
 
 
 def row_count(arguments: Arguments) -> int:

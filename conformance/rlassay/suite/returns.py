@@ -43,7 +43,7 @@ def gae_case(draw: Draw, convention: Convention) -> Arguments:
         "rewards": step_rewards(draw, shape),
         "values": Tensor(draw.normal(*shape)),
         "mask": mask(draw, shape, convention),
-        "gamma": draw.choice("gamma", (1.0, 0.9, 0.5)),
+        "gamma": draw.choice("gamma", (1.0, 0.9, 0.5, 0.0)),
         "lam": draw.choice("lam", (1.0, 0.95, 0.3, 0.0)),
     }
 

@@ -13,8 +13,8 @@ from rlassay_spec.convention import Convention
 
 def sorting_case(draw: Draw, convention: Convention) -> Arguments:
     """A prompt and a response of equal length, as tensors or lists, with repeats, sorted responses among them."""
-    length = draw.integer("length", 1, 6)
-    prompt = draw.integers(0, draw.integer("largest", 1, 5), length)
+    length = draw.integer("length", 1, 12)
+    prompt = draw.integers(0, draw.integer("largest", 1, 15), length)
     kind = draw.choice("response", ("any", "sorted", "same", "reversed", "constant"))
     response = {
         "any": draw.integers(0, 5, length),

@@ -34,6 +34,8 @@ def transcript(draw: Draw, kind: str) -> list[int]:
         ids += [*turn(draw, ASSISTANT, closed=False), *turn(draw, USER)]
     if kind == "text between":
         ids = [7, 8, *ids, 9, *turn(draw, ASSISTANT), 9, 9]
+    if kind == "start in a header":
+        ids = [START, *turn(draw, ASSISTANT), START, ASSISTANT, *turn(draw, ASSISTANT)]
     if kind == "stray end":
         ids = [END, *ids, END, 5]
     return ids
@@ -47,6 +49,7 @@ TRANSCRIPTS = (
     "interrupted",
     "text between",
     "stray end",
+    "start in a header",
 )
 
 
@@ -54,7 +57,7 @@ def response_mask_case(draw: Draw, convention: Convention) -> Arguments:
     """A batch of conversations, padded to the right with a negative id."""
     kind = draw.choice("transcript", TRANSCRIPTS)
     rows = [transcript(draw, kind) for _ in range(draw.integer("rows", 1, 3))]
-    pad = draw.choice("pad", (-1, -100))
+    pad = draw.choice("pad", (-1, -100, -7))
     width = max(map(len, rows)) + draw.integer("padding", 0, 2)
     ids = np.array([row + [pad] * (width - len(row)) for row in rows])
     return {"token_ids": Tensor(ids, "int64"), **SPECIAL}
