@@ -144,19 +144,17 @@ def _literal(value: object) -> str:
         return repr(value)
     if value.array.size > MOST_NUMBERS:
         return f"{value.dtype} tensor of shape {value.array.shape}"
-    return _nested(value.array)
+    return _nested(value.array, value.dtype)
 
 
-def _nested(array: np.ndarray) -> str:
+def _nested(array: np.ndarray, dtype: str = "float64") -> str:
     if array.ndim == 0:
-        return _number(array.item())
-    return f"[{', '.join(_nested(row) for row in array)}]"
+        return _number(array.item(), dtype)
+    return f"[{', '.join(_nested(row, dtype) for row in array)}]"
 
 
-def _number(value: float) -> str:
-    """The shortest decimal that a float32 reads back as the same number, where there is one."""
-    if isinstance(value, bool | int):
+def _number(value: float, dtype: str) -> str:
+    """The shortest decimal that the dtype reads back as the same number."""
+    if isinstance(value, bool | int) or dtype == "float64":
         return repr(value)
-    if np.float64(np.float32(value)) == value:
-        return repr(float(str(np.float32(value))))
-    return repr(value)
+    return repr(float(str(np.float32(value))))
