@@ -36,6 +36,11 @@ class Finding:
     kind: str
     message: str
 
+    @property
+    def alarm(self) -> bool:
+        """Whether it is a false alarm: of a conformance check, or of any check of the reference."""
+        return self.kind == "conformance" or self.subject == "reference"
+
 
 def subjects() -> dict[str, Variant]:
     """The reference, as a variant like the others, and the variants."""
@@ -70,17 +75,18 @@ def main() -> int:
         for done, found in enumerate(pool.imap_unordered(judge, tasks, chunksize=4), start=1):
             findings += found
             if done % max(1, len(tasks) // 20) == 0:
-                print(f"{done} of {len(tasks)} runs, {len(findings)} findings", file=sys.stderr)
+                alarms = sum(finding.alarm for finding in findings)
+                print(f"{done} of {len(tasks)} runs, {alarms} false alarms", file=sys.stderr)
     return report(findings, names, len(seeds), options.profile)
 
 
 def report(findings: list[Finding], names: list[str], seeds: int, profile: str) -> int:
     """Print the false alarms, each check's first one in full, and the robustness findings as counts."""
-    alarms = [found for found in findings if found.kind == "conformance" or found.subject == "reference"]
+    alarms = [found for found in findings if found.alarm]
     for (subject, check), count in Counter((alarm.subject, alarm.check) for alarm in alarms).most_common():
         first = min((a for a in alarms if (a.subject, a.check) == (subject, check)), key=lambda alarm: alarm.seed)
         print(f"{subject}: {check} in {count} of {seeds} seeds, first seed {first.seed}: {first.message}")
-    findings_by_law = Counter(found.check.partition("/")[2] for found in findings if found not in set(alarms))
+    findings_by_law = Counter(found.check.partition("/")[2] for found in findings if not found.alarm)
     for law, count in findings_by_law.most_common():
         print(f"robustness: {law}: {count} findings in careless variants")
     print(f"{len(names)} subjects × {seeds} seeds, profile {profile}: {len(alarms)} false alarms")
