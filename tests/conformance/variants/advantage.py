@@ -136,7 +136,8 @@ def floored(rewards: Tensor) -> Tensor:
 def batch_norm(rewards: Tensor) -> Tensor:
     if rewards.shape[1] == 1:
         return torch.zeros_like(rewards)
-    return F.batch_norm(rewards.T, None, None, training=True, eps=1e-4).T
+    differ = rewards.amax(1, keepdim=True) != rewards.amin(1, keepdim=True)
+    return torch.where(differ, F.batch_norm(rewards.T, None, None, training=True, eps=1e-4).T, 0.0)
 
 
 @VARIANTS.variant("rloo_advantages", "the sum of the others over G − 1")
