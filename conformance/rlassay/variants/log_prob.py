@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.distributions import Categorical
 
-from tests.conformance.variants import Variants
+from rlassay.variants import Variants
 
 VARIANTS = Variants()
 
@@ -132,16 +132,16 @@ class _SelectedLogSoftmax(torch.autograd.Function):
         return log_p.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         log_p, ids = ctx.saved_tensors
         gradient = -log_p.exp()
         gradient.scatter_add_(-1, ids.unsqueeze(-1), torch.ones_like(log_p[..., :1]))
-        return gradient * grad.unsqueeze(-1), None
+        return gradient * grads[0].unsqueeze(-1), None
 
 
 @VARIANTS.variant("token_log_probs", "an autograd function with its own backward")
 def own_backward(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) -> Tensor:
-    return _SelectedLogSoftmax.apply(logits[:, :-1] / temperature, token_ids[:, 1:])  # type: ignore[no-any-return]
+    return _SelectedLogSoftmax.apply(logits[:, :-1] / temperature, token_ids[:, 1:])
 
 
 @VARIANTS.variant("masked_log_probs", "padding ids replaced before the gather, masked_fill after", seen="CV-64")

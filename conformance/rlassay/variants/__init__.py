@@ -8,23 +8,17 @@ may find.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-import rlassay_impl
-from rlassay.engine import run_check
-from rlassay.record import CheckResult
-from rlassay.suite import all_checks
 from rlassay.torch_subject import TorchSubject
 from rlassay_spec.convention import LECTURE, Convention, convention_from
 
 TOPICS = ("log_prob", "trajectory", "returns", "advantage", "loss", "ratio", "kl", "small")
 
 Function = Callable[..., Any]
-
-REFERENCE: dict[str, Function] = {name: getattr(rlassay_impl, name) for name in rlassay_impl.__all__}
 
 
 @dataclass(frozen=True)
@@ -37,20 +31,10 @@ class Variant:
     convention: Convention
     seen: str = ""
 
-    @property
-    def subject(self) -> TorchSubject:
-        """The variant; under the lecture convention beside the reference, for the checks of several operations."""
-        others = REFERENCE if self.convention == replace(LECTURE, name="declared") else {}
+    def beside(self, reference: Mapping[str, Function]) -> TorchSubject:
+        """The variant; under the lecture convention beside a reference, for the checks of several operations."""
+        others = reference if self.convention == replace(LECTURE, name="declared") else {}
         return TorchSubject({**others, **self.functions}, self.id, self.convention)
-
-    def findings(self, profile: str, seed: int, *, robustness: bool) -> Iterator[CheckResult]:
-        """What the checks of its operations say against it, with or without those of robustness."""
-        subject = self.subject
-        for check in all_checks().values():
-            if set(check.operations) & set(self.functions) and (robustness or check.kind == "conformance"):
-                result = run_check(check, subject, profile, seed)
-                if result.outcome not in ("pass", "not-provided", "not-declared"):
-                    yield result
 
 
 class Variants:

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tests.conformance.variants import Variants
+from rlassay.variants import Variants
 
 VARIANTS = Variants()
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tests.conformance.variants import Variants
+from rlassay.variants import Variants
 
 VARIANTS = Variants()
 
