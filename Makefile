@@ -23,8 +23,9 @@ check: $(READY) ## judge the reference implementation, then a wrong one, and sho
 	echo; echo "=== the reference: exit code $$reference, 0 expected; the wrong one: exit code $$wrong, 1 expected"; \
 	test $$reference -eq 0 && test $$wrong -eq 1
 
-test: $(READY) ## run the tests
+test: $(READY) ## run the tests, then (without ARGS) the suite on every known fault and correct variant
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 $(ARGS)
+	@test -n "$(ARGS)" || $(PY) -m rlassay faults
 
 lint: $(READY) ## check style and types
 	@$(PY) -m ruff check

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from rlassay.comparison import Mismatch, require_gradient, require_value
+from rlassay.comparison import Mismatch, Shown, require_gradient, require_value
 from rlassay.draw import Draw
 from rlassay.subject import Cotangent, Observation, Subject
 from rlassay.values import Arguments, Tensor, unwrap
@@ -15,6 +15,9 @@ from rlassay_spec.oracles import ORACLES, takes_convention
 from rlassay_spec.oracles.expected import Expected
 
 Kind = Literal["conformance", "robustness"]
+
+PROFILES: Mapping[str, int] = {"quick": 4, "standard": 32, "thorough": 400}
+"""Examples per check, by profile."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,29 @@ class Check:
         """The operation that a failure is reported under."""
         return self.operations[0]
 
+    @property
+    def law(self) -> str:
+        """The part of the id that says what is asserted of the operation: a claim, or a law that several share."""
+        return self.id.partition("/")[2]
+
+    def examples_in(self, profile: str) -> int:
+        """How many examples a run with this profile draws."""
+        return PROFILES[profile] if self.examples == "profile" else self.examples
+
 
 class NotDeclared(Exception):
     """The check asks about something that the declared convention leaves open; says what."""
+
+
+def expected(operation: str, arguments: Arguments, convention: Convention) -> Expected:
+    """The oracle's answer to a call."""
+    oracle = ORACLES[operation]
+    plain = unwrap(arguments)
+    result: Expected = oracle(**plain, convention=convention) if takes_convention(operation) else oracle(**plain)
+    return result
+
+
+Oracle = Callable[[str, Arguments, Convention], Expected]
 
 
 @dataclass
@@ -56,6 +79,7 @@ class Trial:
     live: tuple[str, ...] = ()
     cotangent: Cotangent | None = None
     keywords: bool = False
+    oracle: Oracle = expected
 
     @property
     def convention(self) -> Convention:
@@ -82,7 +106,7 @@ class Trial:
 
     def expect(self, operation: str, arguments: Arguments) -> Expected:
         """What the oracle says under the subject's convention."""
-        return expected(operation, arguments, self.convention)
+        return self.oracle(operation, arguments, self.convention)
 
     def agree(
         self,
@@ -115,15 +139,7 @@ class Trial:
         return observed
 
 
-def expected(operation: str, arguments: Arguments, convention: Convention) -> Expected:
-    """The oracle's answer to a call."""
-    oracle = ORACLES[operation]
-    plain = unwrap(arguments)
-    result: Expected = oracle(**plain, convention=convention) if takes_convention(operation) else oracle(**plain)
-    return result
-
-
-def require(condition: bool, message: str, **details: str) -> None:
+def require(condition: bool, message: str, got: Shown = "", expected: Shown = "") -> None:
     """Raise `Mismatch` with the message unless the condition holds."""
     if not condition:
-        raise Mismatch(message, **details)
+        raise Mismatch(message, got, expected)

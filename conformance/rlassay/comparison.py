@@ -9,6 +9,10 @@ the oracle. Scale 0 means exact.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import numpy as np
 
 from rlassay.subject import Observation
@@ -18,17 +22,35 @@ from rlassay_spec.oracles.expected import Expected, Gradient
 FACTOR = 8.0
 """Roundings of the result's dtype that an entry's largest term may pass through."""
 
+Shown = np.ndarray | str
+"""What a report shows of a result: an array, or words."""
+
 TINY = 1e-37
 """Where a tolerance is not 0 it is at least this: below lie float32's denormal numbers."""
 
 
 class Mismatch(AssertionError):
-    """The subject does not do what the contract says; `details` are the fields of a failure record."""
+    """The subject does not do what the contract says; got and expected, where there is something to show."""
 
-    def __init__(self, message: str, **details: str) -> None:
+    def __init__(self, message: str, got: Shown = "", expected: Shown = "") -> None:
         super().__init__(message)
         self.message = message
-        self.details = details
+        self._got, self._expected = got, expected
+
+    @property
+    def got(self) -> str:
+        """What came, as text."""
+        return _text(self._got)
+
+    @property
+    def expected(self) -> str:
+        """What should have come, as text; entries that are free are written as any."""
+        with np.printoptions(nanstr="any"):
+            return _text(self._expected)
+
+
+def _text(shown: Shown) -> str:
+    return shown if isinstance(shown, str) else numbers(shown)
 
 
 def tolerance(scale: np.ndarray, terms: int, dtype: str | None) -> np.ndarray:
@@ -52,7 +74,7 @@ def require_value(call: str, observed: Observation, expected: Expected, dtypes: 
         _require_flags(call, got, expected.value)
         return
     allowed = tolerance(expected.scale, expected.terms, observed.dtype)
-    _require_close(call, got, expected.value, allowed)
+    require_close(call, got, expected.value, allowed)
 
 
 def require_gradient(call: str, name: str, observed: Observation, gradient: Gradient, terms: int, dtype: str) -> None:
@@ -67,12 +89,13 @@ def require_gradient(call: str, name: str, observed: Observation, gradient: Grad
     if got is None:
         if not gradient.value.any():
             return
-        raise Mismatch(f"no gradient of {call} reaches {name}: the result is cut off from it", gradient="dead")
+        message = f"no gradient of {call} reaches {name}: the result is cut off from it"
+        raise Mismatch(message, "no gradient", gradient.value)
     if got.shape != gradient.value.shape:
         raise Mismatch(f"gradient of {call} in {name} has shape {got.shape}, but should have {gradient.value.shape}")
     allowed = tolerance(gradient.scale, terms, dtype)
     free = gradient.kink <= kink_margin(dtype)
-    _require_close(f"gradient of {call} in {name}", got, np.where(free, np.nan, gradient.value), allowed)
+    require_close(f"gradient of {call} in {name}", got, np.where(free, np.nan, gradient.value), allowed)
 
 
 def kink_margin(dtype: str) -> float:
@@ -98,31 +121,52 @@ def _require_flags(call: str, got: np.ndarray, want: np.ndarray) -> None:
     wrong = got.astype(np.float64) != want
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise Mismatch(f"{call}{_at(place)} is {got[place]}, but should be {want[place]}", **_shown(got, want))
+        raise Mismatch(f"{call}{_at(place)} is {got[place]}, but should be {want[place]}", got, want)
 
 
-def _require_close(call: str, got: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> None:
-    """Entries where `want` is NaN are free."""
-    with np.errstate(invalid="ignore"):
-        error = np.abs(got.astype(np.float64) - want)
-        error = np.where(got == want, 0.0, error)
-    wrong = ~(error <= allowed) & ~np.isnan(want)
-    if not wrong.any():
+def require_close(call: str, got: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> None:
+    """Each number is off by no more than is allowed. Entries where `want` is NaN are free.
+
+    Raises:
+        Mismatch: one is not; the message shows the one that is off most, as a share of what is allowed.
+    """
+    used = loads(got.astype(np.float64), want, allowed)
+    largest = float(np.max(used, initial=0.0))
+    _note(largest)
+    if largest <= 1:
         return
-    with np.errstate(over="ignore", invalid="ignore"):
-        excess = np.where(wrong, np.nan_to_num(error, nan=np.inf) / np.maximum(allowed, TINY), -1.0)
-    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(used)), used.shape))
     bound = "exactly" if allowed[place] == 0 else f"within {allowed[place]:.1e}"
-    raise Mismatch(
-        f"{call}{_at(place)} is {got[place]:.9g}, but should be {want[place]:.9g} ({bound})", **_shown(got, want)
-    )
+    raise Mismatch(f"{call}{_at(place)} is {got[place]:.9g}, but should be {want[place]:.9g} ({bound})", got, want)
 
 
-def _shown(got: np.ndarray, want: np.ndarray) -> dict[str, str]:
-    """Both arrays for the report; what is free in the expected one is written as any."""
-    with np.printoptions(nanstr="any"):
-        expected = numbers(want)
-    return {"got": numbers(got), "expected": expected}
+def loads(got: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """How much of what is allowed each error takes: 0 where there is none or the entry is free, more than 1 where it is
+    too large."""
+    with np.errstate(all="ignore"):
+        load = np.abs(got - want) / allowed
+    load = np.where(np.isnan(load), np.inf, load)
+    return np.where((got == want) | np.isnan(want), 0.0, load)
+
+
+_LOADS: ContextVar[list[float] | None] = ContextVar("loads", default=None)
+
+
+@contextmanager
+def noted_loads() -> Iterator[list[float]]:
+    """The largest load of each comparison that is made inside."""
+    collected: list[float] = []
+    token = _LOADS.set(collected)
+    try:
+        yield collected
+    finally:
+        _LOADS.reset(token)
+
+
+def _note(load: float) -> None:
+    collected = _LOADS.get()
+    if collected is not None:
+        collected.append(load)
 
 
 def numbers(array: np.ndarray) -> str:

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from functools import cache
 from inspect import Parameter
 
-from rlassay.record import CheckResult, Explanation, Header
+from rlassay.record import UNEXPLAINED, CheckResult, Explanation, Header
 from rlassay_spec.claims import Claim, load_claims
-from rlassay_spec.convention import convention_from
+from rlassay_spec.convention import CONVENTIONS, convention_from
 from rlassay_spec.operations import CS336_OPERATIONS, OPERATIONS, Operation
 
 KNOWN_OPERATIONS: Mapping[str, Operation] = CS336_OPERATIONS | OPERATIONS
@@ -99,16 +99,16 @@ def failure_text(result: CheckResult, explanation: Explanation | None = None) ->
 
 def names_something(explanation: Explanation) -> bool:
     """Whether the search for an explanation found one."""
-    return bool(explanation.convention or explanation.fault)
+    return not explanation.text.startswith(UNEXPLAINED)
 
 
 def convention_text(header: Header) -> str:
     """The convention's name, with what it declares where it is not a named one."""
     convention = convention_from(header.convention)
-    if convention.name != "declared":
+    if convention.name in CONVENTIONS:
         return convention.name
     fields = ", ".join(f"{name}={value!r}" for name, value in convention.declared().items())
-    return f"declared ({fields})" if fields else "lecture"
+    return f"{convention.name} ({fields})" if fields else "lecture"
 
 
 def stale_text(result: CheckResult) -> str:

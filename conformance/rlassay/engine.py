@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from rlassay.check import Check, NotDeclared, Trial
+from rlassay.check import Check, NotDeclared, Oracle, Trial, expected
 from rlassay.comparison import Mismatch
 from rlassay.describe import device_hint
 from rlassay.draw import Draw
@@ -16,9 +16,6 @@ from rlassay.record import CheckResult, Failure, Outcome
 from rlassay.shrink import shrink
 from rlassay.snippet import call_text, inputs_text, snippet
 from rlassay.subject import Reachable, Subject, SubjectRaised
-
-PROFILES: Mapping[str, int] = {"quick": 4, "standard": 32, "thorough": 400}
-"""Examples per check, by profile."""
 
 MOST_TEXT = 4000
 """So many characters of what a subject says when it raises are kept."""
@@ -34,11 +31,8 @@ def run_check(check: Check, subject: Reachable, profile: str = "standard", seed:
     if absent is not None:
         return absent
     result = result_of(check, "pass")
-    count = PROFILES[profile] if check.examples == "profile" else check.examples
-    for index in range(count):
-        draw = Draw(f"{seed}:{check.id}", index)
+    for draw, raised in examples(check, subject, profile, seed):
         result.examples += 1
-        raised = _run_example(check, subject, draw)
         if raised is None:
             continue
         if isinstance(raised, NotDeclared):
@@ -54,6 +48,16 @@ def run_check(check: Check, subject: Reachable, profile: str = "standard", seed:
         break
     result.seconds = round(time.perf_counter() - started, 4)
     return result
+
+
+def examples(
+    check: Check, subject: Subject, profile: str, seed: int, oracle: Oracle = expected
+) -> Iterator[tuple[Draw, Exception | None]]:
+    """The examples of a check one by one, each with what it raised: `Mismatch` where the subject is wrong,
+    `SubjectRaised` where it raised, `NotDeclared`, anything else where the harness failed, None where it passed."""
+    for index in range(check.examples_in(profile)):
+        draw = Draw(f"{seed}:{check.id}", index)
+        yield draw, _run_example(check, subject, draw, Trial(subject, draw, oracle=oracle))
 
 
 def result_of(check: Check, outcome: Outcome, message: str = "") -> CheckResult:
@@ -115,8 +119,8 @@ def _smallest_failure(check: Check, subject: Reachable, draw: Draw, first: Excep
         failure.message = f"{trial.operation} raised {_clipped(text)} in {raised.during}{device_hint(text)}"
         failure.traceback = raised.traceback[-MOST_TEXT:]
     else:
-        failure.got = raised.details.get("got", "")
-        failure.expected = raised.details.get("expected", "")
+        failure.got = raised.got
+        failure.expected = raised.expected
     return failure
 
 

@@ -20,8 +20,10 @@ from rlassay.check import NotDeclared, Trial
 from rlassay.comparison import Mismatch, require_gradient, require_value, tolerance
 from rlassay.draw import Draw
 from rlassay.faults import Fault, faults_of
+from rlassay.identify import identifiable, identify
+from rlassay.identify.agreement import agree
 from rlassay.likeness import plain, reach_of, same
-from rlassay.record import Explanation
+from rlassay.record import UNEXPLAINED, Explanation
 from rlassay.search import Case, Sample, conventions, random_cases
 from rlassay.subject import Observation, Subject, SubjectRaised
 from rlassay.suite import all_checks
@@ -38,12 +40,10 @@ EXAMPLES = 8
 ENOUGH = 12
 """Fewest random cases that have to be answered before the rest is explained by itself."""
 
-NOTHING = "no known fault matches"
-
 
 def explain(operation: str, subject: Subject) -> Explanation:
     """What a failing operation of the subject behaves like."""
-    return next(explanations(operation, subject), Explanation(operation=operation, text=NOTHING))
+    return next(explanations(operation, subject), Explanation(operation=operation, text=UNEXPLAINED))
 
 
 def explanations(operation: str, subject: Subject) -> Iterator[Explanation]:
@@ -61,7 +61,12 @@ def explanations(operation: str, subject: Subject) -> Iterator[Explanation]:
             )
     if not any(sample.wrong for sample in samples):
         return
-    yield from _by_fault(samples, declared)
+    named = False
+    for explanation in _by_fault(samples, declared):
+        named = True
+        yield explanation
+    if not named:
+        yield from _by_identification(operation, subject)
     yield from _apart_from_accidents(samples, declared)
     for sample in samples:
         if isinstance(sample.observed, SubjectRaised) and sample.wrong:
@@ -178,10 +183,28 @@ def _by_convention(samples: list[Sample], declared: Convention) -> Iterator[Expl
         return
     for convention in conventions(samples, declared):
         if all(_agrees(sample.case, sample.observed, convention) for sample in samples):
-            fields = _difference(convention, declared)
-            assignments = ", ".join(f"{name}={value!r}" for name, value in fields.items())
-            text = f"conforms with {assignments}: declare it in CONVENTION, or change it"
-            yield Explanation(operation=operation, text=text, convention=fields)
+            yield _to_declare(operation, convention, declared)
+
+
+def _by_identification(operation: str, subject: Subject) -> Iterator[Explanation]:
+    """The convention that is found where no usual number of it will do: an ε of 1.3e-6, a clamp at 3.7.
+
+    A sum that is divided by less than one token is multiplied by a factor, which is no convention.
+    """
+    if not identifiable(operation):
+        return
+    identified = identify(operation, subject)
+    if identified.verdict == "fits":
+        convention = replace(subject.convention, **agree([identified]).convention)  # type: ignore[arg-type]
+        if convention != subject.convention and (convention.aggregation_constant or 1) >= 1:
+            yield _to_declare(operation, convention, subject.convention)
+
+
+def _to_declare(operation: str, convention: Convention, declared: Convention) -> Explanation:
+    fields = _difference(convention, declared)
+    assignments = ", ".join(f"{name}={value!r}" for name, value in fields.items())
+    text = f"conforms with {assignments}: declare it in CONVENTION, or change it"
+    return Explanation(operation=operation, text=text, convention=fields)
 
 
 def _difference(convention: Convention, declared: Convention) -> dict[str, str | int | float | None]:

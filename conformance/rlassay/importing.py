@@ -8,11 +8,12 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rlassay.describe import device_hint, did_you_mean
+from rlassay.describe import device_hint
 from rlassay.subject import TargetError
 
 HOUSE = str(Path(__file__).parent)
@@ -71,8 +72,10 @@ def importing(name: str, action: Callable[[], Any]) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
             hint = similar(Path(*name.split(".")))
-            message = f"{name}: there is no such module here; is it installed, or is the path misspelt?"
-            raise TargetError(message.replace("; is", f"{hint} Is") if hint else message) from error
+            question = f"{hint} Is" if hint else "; is"
+            raise TargetError(
+                f"{name}: there is no such module here{question} it installed, or is the path misspelt?"
+            ) from error
         raise TargetError(f"{name}: does not import: it needs {error.name}, which is not installed here") from error
     except BaseException as error:
         what = traceback.format_exception_only(error)[-1].strip()
@@ -92,8 +95,16 @@ def similar(path: Path) -> str:
     begun = [name for name in beside if path.stem and name.startswith(path.stem)]
     if begun:
         return f"; did you mean {beside[begun[0]]}?"
-    hint = did_you_mean(path.stem, beside)
-    return next((f"; did you mean {entry}?" for name, entry in beside.items() if hint.endswith(f" {name}?")), "")
+    close = get_close_matches(path.stem, beside, n=1)
+    return f"; did you mean {beside[close[0]]}?" if close else ""
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """`module:object` or `file.py:object` in its two parts; the second is empty where there is none."""
+    if Path(name).is_file():
+        return name, ""
+    origin, colon, attribute = name.rpartition(":")
+    return (origin, attribute) if colon and all(part.isidentifier() for part in attribute.split(".")) else (name, "")
 
 
 def _place(error: BaseException) -> str:

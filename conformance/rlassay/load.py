@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from rlassay.describe import did_you_mean
-from rlassay.importing import import_file, import_module, importing, similar
+from rlassay.importing import import_file, import_module, importing, similar, split_name
 from rlassay.interfaces import INTERFACES
 from rlassay.notes import near_convention, near_operations
 from rlassay.source import import_code
@@ -116,7 +116,7 @@ def _open(name: str) -> tuple[list[Source], list[Path]]:
         raise TargetError("the target's name is empty")
     if Path(name).is_dir():
         return _open_folder(Path(name))
-    origin, attribute = _split(name)
+    origin, attribute = split_name(name)
     if _is_path(origin):
         module, files = import_file(Path(origin)), [Path(origin)]
     elif all(part.isidentifier() for part in origin.split(".")):
@@ -132,14 +132,6 @@ def _open(name: str) -> tuple[list[Source], list[Path]]:
     return [Source(name, instance, made=instance is not target)], files
 
 
-def _split(name: str) -> tuple[str, str]:
-    """`module:object` or `file.py:object` in its two parts; the second is empty where there is none."""
-    if Path(name).is_file():
-        return name, ""
-    origin, colon, attribute = name.rpartition(":")
-    return (origin, attribute) if colon and all(part.isidentifier() for part in attribute.split(".")) else (name, "")
-
-
 def _is_path(origin: str) -> bool:
     return origin.endswith(".py") or Path(origin).is_file()
 
@@ -150,7 +142,7 @@ def require_source(name: str) -> None:
     Raises:
         TargetError: it does not.
     """
-    origin = _split(name)[0]
+    origin = split_name(name)[0]
     if Path(name).is_dir() or not _is_path(origin):
         return
     path = Path(origin)

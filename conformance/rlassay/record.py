@@ -15,6 +15,9 @@ import msgspec
 
 SCHEMA = 1
 
+UNEXPLAINED = "no known fault matches"
+"""What an explanation that explains nothing begins with."""
+
 Outcome = Literal["pass", "fail", "error", "timeout", "crash", "not-provided", "not-declared", "harness-error"]
 
 
@@ -127,7 +130,7 @@ def decode(line: bytes) -> Line:
     return msgspec.json.decode(line, type=Line)
 
 
-def write(stream: IO[bytes], line: Line) -> None:
+def write(stream: IO[bytes], line: msgspec.Struct) -> None:
     """Append a line and flush it."""
     stream.write(encode(line))
     stream.flush()

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rlassay.check import Check
 from rlassay.engine import not_provided, result_of
+from rlassay.identify.finding import Identification
 from rlassay.process import Gone, Process
 from rlassay.record import CheckResult, Explanation, Outcome
 from rlassay.subject import TargetError
-from rlassay.worker import Explain, Ready, Run, Setup, Unusable
+from rlassay.worker import Explain, Identify, Ready, Run, Setup, Unusable
 
 START_SECONDS = 120.0
 """How long loading the target and importing torch may take, at least."""
@@ -52,17 +53,9 @@ class Runner:
 
     def _start(self) -> Ready:
         settings = self.settings
-        setup = Setup(
-            settings.target,
-            settings.interface,
-            settings.convention,
-            settings.profile,
-            settings.seed,
-            settings.timeout,
-        )
         process = Process()
         try:
-            answer = process.ask(setup, max(START_SECONDS, 4 * settings.timeout))
+            answer = process.ask(Setup(**asdict(settings)), max(START_SECONDS, 4 * settings.timeout))
             if isinstance(answer, Unusable):
                 raise TargetError(answer.message)
             assert isinstance(answer, Ready)
@@ -126,6 +119,18 @@ class Runner:
             self.process = None
             return None
         assert isinstance(answer, Explanation)
+        return answer
+
+    def identify(self, operation: str) -> Identification:
+        """The convention that an operation follows."""
+        try:
+            answer = self._worker().ask(Identify(operation), self.settings.timeout)
+        except TargetError as error:
+            return Identification(operation=operation, verdict="no answer", notes=[f"not run: {error}"])
+        except Gone as gone:
+            self.process = None
+            return Identification(operation=operation, verdict="no answer", notes=[f"the process {gone}"])
+        assert isinstance(answer, Identification)
         return answer
 
     def close(self) -> None:

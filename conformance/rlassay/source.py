@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rlassay.importing import split_name
+
 
 def import_code(name: str, interface: str, operation: str, target: Any, made: bool = False) -> str:
     """Python lines after which `subject` has the operation; `target` is what was found under the name, or (`made`) an
@@ -28,7 +30,7 @@ def _statement(name: str, operation: str, target: Any, made: bool) -> str:
     """The import statement, or nothing where there is none."""
     if isinstance(target, Mapping) or not hasattr(target, operation.removesuffix("_2026")):
         return ""
-    origin, attribute = (name, "") if Path(name).is_file() else _split(name)
+    origin, attribute = split_name(name)
     path, place = Path(origin), ""
     if path.is_dir():
         origin, place = path.resolve().name, _run_in(path.resolve().parent)
@@ -42,11 +44,6 @@ def _statement(name: str, operation: str, target: Any, made: bool) -> str:
     if made and "." not in attribute:
         return f"from {origin} import {attribute}{place}\n\nsubject = {attribute}()"
     return "" if "." in attribute else f"from {origin} import {attribute} as subject{place}"
-
-
-def _split(name: str) -> tuple[str, str]:
-    origin, colon, attribute = name.rpartition(":")
-    return (origin, attribute) if colon else (name, "")
 
 
 def _run_in(folder: Path) -> str:

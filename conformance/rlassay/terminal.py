@@ -11,7 +11,7 @@ import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -23,6 +23,8 @@ from rlassay.findings import finding_lines
 from rlassay.ranking import by_weight, ranked
 from rlassay.record import CheckResult, Header, Line, Record
 from rlassay.verdict import Tally, tallies
+
+T = TypeVar("T")
 
 FEW = 3
 """So many operations that are not provided are named, unless all is asked for."""
@@ -70,6 +72,17 @@ def progress(target: str) -> Iterator[Progress]:
     with bar:
         bar.add_task(f"loading {plain(target)}", total=None)
         yield bar
+
+
+def counted(results: Iterator[T], count: int, description: str) -> Iterator[T]:
+    """The results, with a progress bar on standard error where that is a terminal."""
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=open_console(sys.stderr), transient=True, disable=not sys.stderr.isatty())
+    with bar:
+        task = bar.add_task(description, total=count)
+        for result in results:
+            bar.update(task, advance=1)
+            yield result
 
 
 def show_progress(bar: Progress, line: Line) -> None:

@@ -26,8 +26,9 @@ import msgspec
 import numpy as np
 
 from rlassay.engine import run_check
+from rlassay.identify.finding import Identification
 from rlassay.load import load_target, require_source
-from rlassay.record import CheckResult, Explanation, encode
+from rlassay.record import UNEXPLAINED, CheckResult, Explanation, encode
 from rlassay.subject import TargetError
 
 if TYPE_CHECKING:
@@ -60,6 +61,12 @@ class Explain(msgspec.Struct, tag="explain"):
     operation: str
 
 
+class Identify(msgspec.Struct, tag="identify"):
+    """Say what convention an operation follows."""
+
+    operation: str
+
+
 class Ready(msgspec.Struct, tag="ready", tag_field="type"):
     """Answer to a setup that worked."""
 
@@ -76,8 +83,8 @@ class Unusable(msgspec.Struct, tag="unusable", tag_field="type"):
     message: str
 
 
-Request = Setup | Run | Explain
-Answer = Ready | Unusable | CheckResult | Explanation
+Request = Setup | Run | Explain | Identify
+Answer = Ready | Unusable | CheckResult | Explanation | Identification
 
 
 def serve(requests: Iterator[bytes], answers: IO[bytes]) -> None:
@@ -119,6 +126,8 @@ def serve(requests: Iterator[bytes], answers: IO[bytes]) -> None:
             answer(run_check(checks[request.check], subject, setup.profile, setup.seed))
         elif isinstance(request, Explain):
             answer(_explained(request.operation, subject))
+        elif isinstance(request, Identify):
+            answer(_identified(request.operation, subject))
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -129,7 +138,13 @@ def _explained(operation: str, subject: TorchSubject) -> Explanation:
     try:
         return explain(operation, subject)
     except Exception as error:  # noqa: BLE001 - a verdict without an explanation is still a verdict
-        return Explanation(operation=operation, text=f"the search for an explanation failed: {error!r}")
+        return Explanation(operation=operation, text=f"{UNEXPLAINED}: the search for one failed: {error!r}")
+
+
+def _identified(operation: str, subject: TorchSubject) -> Identification:
+    from rlassay.identify import identify
+
+    return identify(operation, subject)
 
 
 def _undo_global_settings() -> None:

@@ -28,7 +28,10 @@ from rlassay_impl.loss import (
 )
 from rlassay_impl.number_search import number_search
 from rlassay_impl.returns import gae, reward_to_go
+from rlassay_impl.sampling import truncated_log_probs
+from rlassay_impl.shaping import kl_rewards, overlong_penalty, whiten
 from rlassay_impl.sorting import inclusion_order_reward, position_reward
+from rlassay_impl.surrogate import dual_clip_loss, entropy_bonus, gspo_loss, importance_weights
 from rlassay_impl.trajectory import response_mask
 
 __all__ = [
@@ -38,22 +41,28 @@ __all__ = [
     "centered_advantages",
     "clipped_loss",
     "dr_grpo_loss",
+    "dual_clip_loss",
     "entropy",
+    "entropy_bonus",
     "expected_return",
     "gae",
     "grpo_advantages",
     "grpo_loss",
     "grpo_objective",
+    "gspo_loss",
+    "importance_weights",
     "inclusion_order_reward",
     "keep_groups",
     "kl_k1",
     "kl_k2",
     "kl_k3",
+    "kl_rewards",
     "masked_log_probs",
     "max_advantages",
     "microbatch_loss",
     "number_search",
     "optimal_baseline",
+    "overlong_penalty",
     "policy_gradient_loss",
     "position_reward",
     "reinforce_loss",
@@ -63,5 +72,7 @@ __all__ = [
     "rloo_advantages",
     "sft_loss",
     "token_log_probs",
+    "truncated_log_probs",
     "value_loss",
+    "whiten",
 ]

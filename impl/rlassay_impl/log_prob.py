@@ -22,7 +22,7 @@ def token_log_probs(logits: Tensor, token_ids: Tensor, temperature: float = 1.0)
     scored = token_ids[:, 1:]
     check_ids("token_ids", scored, torch.ones_like(scored, dtype=torch.bool), vocabulary)
 
-    return _log_prob_of(scored, working(logits[:, :-1]) / temperature).to(logits.dtype)
+    return log_prob_of(scored, working(logits[:, :-1]) / temperature).to(logits.dtype)
 
 
 def masked_log_probs(logits: Tensor, token_ids: Tensor, mask: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def masked_log_probs(logits: Tensor, token_ids: Tensor, mask: Tensor) -> Tensor:
     scored = token_ids[:, 1:]
     check_ids("token_ids", scored, chosen, vocabulary)
 
-    log_probs = _log_prob_of(torch.where(chosen, scored, 0), keep(logits[:, :-1], chosen[:, :, None]))
+    log_probs = log_prob_of(torch.where(chosen, scored, 0), keep(logits[:, :-1], chosen[:, :, None]))
     return keep(log_probs, chosen).to(logits.dtype)
 
 
@@ -80,5 +80,6 @@ def action_log_probs(log_probs: Tensor, action_ids: Tensor, n_actions: int) -> T
     return keep(log_probs[:, None, :], belongs).sum(dim=-1).to(log_probs.dtype)
 
 
-def _log_prob_of(ids: Tensor, logits: Tensor) -> Tensor:
+def log_prob_of(ids: Tensor, logits: Tensor) -> Tensor:
+    """The log-probability of an id [B, T] in each row of logits [B, T, V]."""
     return torch.log_softmax(logits, dim=-1).gather(2, ids.long()[:, :, None])[:, :, 0]

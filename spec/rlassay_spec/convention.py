@@ -26,8 +26,8 @@ class Convention:
 
     Attributes:
         name: what the set is called; no choice of its own.
-        std_ddof: σ divides by G − ddof.
-        std_eps: ε in what the normalised advantage is divided by.
+        std_ddof: σ² divides by the number of rewards of a group, or of entries that are whitened, minus ddof.
+        std_eps: ε in what normalised advantages and whitened values are divided by.
         std_eps_place: `added` σ + ε, `inside` √(σ² + ε), `floor` max(σ, ε).
         aggregation: `sequence_sum` (1/B) Σ_b Σ_t x, `sequence_mean` (1/B) Σ_b (1/n_b) Σ_t x, `token_mean` Σx / Σm,
             `constant` (1/B) Σ_b (1/C) Σ_t x.

@@ -23,6 +23,8 @@ ActionIds: TypeAlias = Annotated[Array, "int [B, T], −1 for none"]
 ActionLogProbs: TypeAlias = Annotated[Array, "float [B, A], nats"]
 
 SequenceRewards: TypeAlias = Annotated[Array, "float [B]"]
+Lengths: TypeAlias = Annotated[Array, "int [B], tokens"]
+LengthPenalties: TypeAlias = Annotated[Array, "float32 [B]"]
 Baselines: TypeAlias = Annotated[Array, "float [B]"]
 Advantages: TypeAlias = Annotated[Array, "float [B]"]
 

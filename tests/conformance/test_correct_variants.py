@@ -1,4 +1,4 @@
-"""No conformance check flags a correct implementation, however it is written. (More seeds: scripts/false_alarms.py.)"""
+"""No conformance check flags a correct implementation, however it is written. (More seeds: `rlassay calibrate`.)"""
 
 from __future__ import annotations
 

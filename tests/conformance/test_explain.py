@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 import rlassay_impl
-from rlassay.explain import NOTHING, explain, explanations
+from rlassay.explain import explain, explanations
 from rlassay.faults import Fault, all_faults, faults_of
-from rlassay.record import Explanation
+from rlassay.record import UNEXPLAINED, Explanation
 from rlassay.search import AVERAGES, random_cases
 from rlassay.torch_subject import TorchSubject
 from rlassay_spec.convention import CONVENTIONS, LECTURE, Convention, convention_from
@@ -86,7 +86,7 @@ def test_a_fault_is_named_under_another_convention_too_unless_two_are_the_same_t
         if fault.kind == "robustness" or not fault.wrong_under(declared):
             continue
         found = explain(operation, subject_of(fault, declared))
-        if found.text != NOTHING and not names_rightly(found, fault, declared):
+        if found.text != UNEXPLAINED and not names_rightly(found, fault, declared):
             twin = next(other for other in faults_of(operation) if other.id == found.fault)
             back = explanations(operation, subject_of(twin, declared))
             assert fault.id in [explanation.fault for explanation in back], f"{fault.key} is called {found.text}"
@@ -105,6 +105,7 @@ def reference(name: str, declared: dict[str, Any]) -> TorchSubject:
         ("sft_loss", {"aggregation": "token_mean"}, {"aggregation": "sequence_sum"}),
         ("centered_advantages", {"singleton_group": "reward"}, {"singleton_group": "zero"}),
         ("kl_k3", {"k3_clamp": 2.0}, {"k3_clamp": None}),
+        ("whiten", {"std_ddof": 1, "std_eps": 1e-3}, {"std_ddof": 0, "std_eps": 0.0}),
         (
             "grpo_objective",
             {"aggregation": "token_mean", "std_ddof": 1},
@@ -155,9 +156,9 @@ def unheard_of(log_probs: Tensor, mask: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("implementation", "text"),
     [
-        (rlassay_impl.sft_loss, NOTHING),
-        (two_faults, NOTHING),
-        (unheard_of, NOTHING),
+        (rlassay_impl.sft_loss, UNEXPLAINED),
+        (two_faults, UNEXPLAINED),
+        (unheard_of, UNEXPLAINED),
         (raising, "raises RuntimeError: dimension mismatch on inputs that the contract allows"),
     ],
 )
@@ -191,7 +192,10 @@ def test_an_implementation_of_its_own_is_recognised_too() -> None:
     assert found.fault == "AD-06"
 
 
-@pytest.mark.parametrize("operation", ["sft_loss", "rest_loss", "reinforce_loss", "grpo_loss", "clipped_loss"])
+@pytest.mark.parametrize(
+    "operation",
+    ["sft_loss", "rest_loss", "reinforce_loss", "grpo_loss", "clipped_loss", "dual_clip_loss", "entropy_bonus"],
+)
 def test_the_cases_tell_all_averages_apart(operation: str) -> None:
     under = [replace(LECTURE, **change) for change in AVERAGES]
     answers = {
@@ -227,3 +231,17 @@ def test_a_second_slip_does_not_hide_the_first(
     found = explain(operation, TorchSubject({operation: implementation})).text
     for text in texts:
         assert text in found
+
+
+def test_a_plain_factor_is_no_convention() -> None:
+    def doubled(log_probs: Tensor, mask: Tensor) -> Tensor:
+        return 2 * rlassay_impl.sft_loss(log_probs, mask)
+
+    assert explain("sft_loss", TorchSubject({"sft_loss": doubled})).text == UNEXPLAINED
+
+
+def test_two_faults_in_different_operations_are_both_named() -> None:
+    faults = [all_faults()[key] for key in ("grpo_advantages/AD-06", "clipped_loss/LOS-52")]
+    functions = {name: getattr(rlassay_impl, name) for name in rlassay_impl.__all__}
+    subject = TorchSubject(functions | {fault.operation: fault.function for fault in faults})
+    assert [explain(fault.operation, subject).fault for fault in faults] == ["AD-06", "LOS-52"]

@@ -30,6 +30,11 @@ def log_probs_like(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArr
     return -rng.gamma(2.0, 1.0, shape)
 
 
+def of_likely_tokens(logits: FloatArray) -> npt.NDArray[np.int64]:
+    """Ids of which each is the likeliest after the tokens before it."""
+    return np.pad(logits[:, :-1].argmax(axis=-1), ((0, 0), (1, 0)))
+
+
 def example(name: str, seed: int) -> tuple[Any, ...]:
     """Arguments inside the contract of the operation, of ordinary size."""
     rng = np.random.default_rng(seed)
@@ -77,6 +82,14 @@ def example(name: str, seed: int) -> tuple[Any, ...]:
         "number_search": (int(rng.integers(1, 17)), rng.integers(1, 17, 4).tolist()),
         "position_reward": tuple(numbers),
         "inclusion_order_reward": tuple(numbers),
+        "dual_clip_loss": (log_probs, near, mask, advantages, 0.2, 0.28, 1.3),
+        "gspo_loss": (log_probs, near, mask, advantages, 0.2, 0.28),
+        "entropy_bonus": (logits, mask),
+        "importance_weights": (log_probs, near, mask, 1.2),
+        "whiten": (values, mask),
+        "kl_rewards": (advantages, log_probs, near, mask, 0.1),
+        "overlong_penalty": (rng.integers(0, 25, 6), 20, 8),
+        "truncated_log_probs": (logits, of_likely_tokens(logits), 0.7, 4, 0.8),
     }[name]
 
 

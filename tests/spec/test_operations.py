@@ -44,6 +44,14 @@ TABLE = [
     "number_search",
     "position_reward",
     "inclusion_order_reward",
+    "dual_clip_loss",
+    "gspo_loss",
+    "entropy_bonus",
+    "importance_weights",
+    "whiten",
+    "kl_rewards",
+    "overlong_penalty",
+    "truncated_log_probs",
 ]
 
 TENSOR_OPERATIONS = [name for name in TABLE if name != "number_search"]
@@ -160,6 +168,10 @@ def test_the_convention_reaches_the_operations_that_follow_it() -> None:
         "grpo_objective",
         "microbatch_loss",
         "value_loss",
+        "dual_clip_loss",
+        "gspo_loss",
+        "entropy_bonus",
+        "whiten",
     ]
     assert [name for name in TABLE if takes_convention(name)] == followers
 

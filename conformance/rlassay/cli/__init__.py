@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from rlassay import __version__
-from rlassay.cli import check, claims, operations, show
+from rlassay.cli import calibrate, check, claims, faults, identify, operations, show
 from rlassay.verdict import HARNESS_FAILED
 
 
@@ -20,12 +20,22 @@ def cli() -> None:
 
     \b
     rlassay check solution.py       judge a file, a folder, a module or an object
+    rlassay identify solution.py    find the convention that it follows
     rlassay operations              what an implementation may provide, and each contract
     rlassay claims                  what the two lectures say, and whether it is true
+    rlassay faults                  the suite itself, tried on known faults and correct variants
     """
 
 
-for _command in (check.check, show.show, claims.claims, operations.operations):
+for _command in (
+    check.check,
+    identify.identify,
+    show.show,
+    claims.claims,
+    operations.operations,
+    faults.faults,
+    calibrate.calibrate,
+):
     cli.add_command(_command)
 
 

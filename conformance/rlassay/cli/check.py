@@ -9,10 +9,10 @@ from typing import IO
 
 import click
 
+from rlassay.check import PROFILES
 from rlassay.cli.outputs import STDOUT, OutputError, opened, require_separate, require_writable
 from rlassay.cli.selection import SelectionError, select
 from rlassay.describe import plain
-from rlassay.engine import PROFILES
 from rlassay.expected import ExpectedError, draft, read_expected
 from rlassay.interfaces import INTERFACES
 from rlassay.judge import Plan, judge

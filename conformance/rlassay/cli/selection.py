@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
+
+import click
 
 from rlassay.check import Check
 from rlassay.describe import did_you_mean
@@ -13,6 +16,13 @@ Predicate = Callable[[str], bool]
 
 class SelectionError(ValueError):
     """A selection that cannot be made; says what to write instead."""
+
+
+def random_seed() -> int:
+    """A seed chosen at random, printed on standard error so that the run can be repeated."""
+    seed = secrets.randbelow(2**31)
+    click.echo(f"seed {seed}", err=True)
+    return seed
 
 
 def select(checks: Mapping[str, Check], operations: Sequence[str] = (), expression: str = "") -> list[Check]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from rlassay.check import Kind
@@ -20,7 +22,7 @@ from rlassay_spec.convention import LECTURE, Convention
 
 TOPICS = (
     *("log_prob", "trajectory", "returns", "advantage", "loss", "loss_ratio", "kl"),
-    *("number_search", "sorting", "bandit"),
+    *("number_search", "sorting", "bandit", "surrogate", "surrogate_terms", "shaping", "shaping_rewards", "sampling"),
 )
 
 Function = Callable[..., Any]
@@ -33,7 +35,8 @@ class Fault:
     `id` names the kind of fault and may occur once in each operation, `title` completes "behaves like …", `source` is
     where it was seen. `code` takes a keyword `convention` where the operation depends on one. `convention` is not empty
     for a choice that is right where those fields are declared. `kind` is the kind of check that has to see the fault,
-    `raises` tells that it does so by an exception where the contract allows none.
+    `raises` tells that it does so by an exception where the contract allows none. The other faults are written without
+    validation: only where `validates` says so is it a kill that a bad input is accepted.
     """
 
     id: str
@@ -44,6 +47,7 @@ class Fault:
     convention: Mapping[str, Any] = field(default_factory=dict)
     kind: Kind = "conformance"
     raises: bool = False
+    validates: bool = False
 
     @property
     def key(self) -> str:
@@ -83,9 +87,10 @@ class Faults:
         convention: Mapping[str, Any] | None = None,
         kind: Kind = "conformance",
         raises: bool = False,
+        validates: bool = False,
     ) -> None:
         """Declare a function as a fault of an operation."""
-        self.faults.append(Fault(identity, operation, title, source, code, convention or {}, kind, raises))
+        self.faults.append(Fault(identity, operation, title, source, code, convention or {}, kind, raises, validates))
 
     def fault(
         self, identity: str, operation: str, title: str, source: str, **options: Any
@@ -113,6 +118,13 @@ def all_faults() -> dict[str, Fault]:
                 raise ValueError(f"two faults are called {fault.key}")
             found[fault.key] = fault
     return found
+
+
+def unexpressed() -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Ids of public reports that are no fault of their own: with the key of the fault that they are one with, and by
+    the reason why no operation can show them."""
+    document = tomllib.loads(Path(__file__).with_name("unexpressed.toml").read_text(encoding="utf-8"))
+    return document["same"], {reason: entry["ids"] for reason, entry in document["outside"].items()}
 
 
 def faults_of(operation: str) -> list[Fault]:

@@ -17,7 +17,17 @@ import torch
 from torch import Tensor
 
 from rlassay.faults import Fault, Function, generic_rows
-from rlassay.faults.planting import Call, Generics, anything, differentiable, planted, refusing, spoilt, tensors
+from rlassay.faults.planting import (
+    Call,
+    Generics,
+    anything,
+    differentiable,
+    numbers,
+    planted,
+    refusing,
+    spoilt,
+    tensors,
+)
 from rlassay.laws import Domain
 from rlassay.suite import domain_of
 
@@ -37,6 +47,7 @@ def generic_faults(operation: str, right: Function) -> list[Fault]:
             planted(kind.plant, domain, right),
             kind=kind.kind,
             raises=kind.raises,
+            validates=True,
         )
         for kind in (*GENERICS.generics, *generic_rows.GENERICS.generics)
         if kind.applies(domain)
@@ -60,7 +71,7 @@ def _negated_gradient(call: Call) -> Any:
     return 2 * result.detach() - result
 
 
-@generic("GEN-04", "float64 whatever comes in", tensors)
+@generic("GEN-04", "float64 whatever comes in", numbers)
 def _always_double(call: Call) -> Any:
     return call.run().double()
 
@@ -70,7 +81,7 @@ def _always_single(call: Call) -> Any:
     return call.run().float()
 
 
-@generic("GEN-06", "a result that passed through bfloat16", tensors)
+@generic("GEN-06", "a result that passed through bfloat16", numbers)
 def _through_bfloat16(call: Call) -> Any:
     result = call.run()
     return result.bfloat16().to(result.dtype)
@@ -87,17 +98,17 @@ def _none(call: Call) -> Any:
     call.run()
 
 
-@generic("GEN-09", "a pair of result and statistics", tensors)
+@generic("GEN-09", "a pair of result and statistics", numbers)
 def _pair(call: Call) -> Any:
     return call.run(), {}
 
 
-@generic("GEN-10", "a result with one axis more", tensors)
+@generic("GEN-10", "a result with one axis more", numbers)
 def _extra_axis(call: Call) -> Any:
     return call.run().unsqueeze(0)
 
 
-@generic("GEN-11", "a list of numbers, not a tensor", tensors)
+@generic("GEN-11", "a list of numbers, not a tensor", numbers)
 def _list(call: Call) -> Any:
     return call.run().tolist()
 
@@ -158,7 +169,7 @@ def in_storage_order(tensor: Tensor) -> Tensor:
     return tensor + (misread - tensor.detach()) if tensor.dtype.is_floating_point else misread
 
 
-@generic("GEN-18", "inputs read in storage order", lambda domain: domain.result in ("first", "bool"))
+@generic("GEN-18", "inputs read in storage order", lambda domain: domain.result in ("first", "bool", "float32"))
 def _storage_order(call: Call) -> Any:
     return call.run(**{name: in_storage_order(tensor) for name, tensor in call.tensors.items()})
 

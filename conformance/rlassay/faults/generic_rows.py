@@ -14,6 +14,7 @@ from rlassay.faults.planting import (
     Call,
     Generics,
     batched,
+    columned,
     masked,
     masked_differentiable,
     rows,
@@ -113,6 +114,11 @@ def _by_place(call: Call) -> Any:
     return call.run(**{next(iter(call.arguments)): weighted(call.first)})
 
 
+def rows_and_columns(domain: Domain) -> bool:
+    """Operations on a batch of exchangeable rows with columns."""
+    return rows(domain) and columned(domain)
+
+
 def only_when(
     identity: str, title: str, applies: Applies, condition: Callable[[Call], bool], kind: Kind = "conformance"
 ) -> None:
@@ -127,16 +133,16 @@ only_when("GEN-32", "a batch of one row squeezed away", batched, lambda call: le
 only_when(
     "GEN-33",
     "a mistake where there are as many rows as columns",
-    rows,
-    lambda c: c.first.shape[0] == c.first.shape[1],
+    rows_and_columns,
+    lambda call: len(call.first) == call.columns,
 )
-only_when("GEN-34", "a mistake where there are many columns", batched, lambda call: call.first.shape[1] > 5)
+only_when("GEN-34", "a mistake where there are many columns", columned, lambda call: call.columns > 5)
 only_when("GEN-35", "a mistake in float32 only", tensors, lambda call: call.first.dtype == torch.float32)
 only_when(
     "GEN-36",
     "a mistake in rows of one column",
-    rows,
-    lambda call: call.first.shape[1] == (2 if call.first.ndim == 3 else 1),
+    rows_and_columns,
+    lambda call: call.columns == (2 if call.first.ndim == 3 else 1),
 )
 only_when(
     "GEN-37", "a mistake where the mask has an empty row", masked, lambda call: not bool(call.mask.any(dim=1).all())

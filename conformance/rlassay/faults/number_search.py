@@ -82,6 +82,6 @@ def _silent_hit(hidden: int, guesses: Sequence[int]) -> tuple[list[str], float]:
     return [word for word in feedback if word != "correct"], reward
 
 
-@FAULTS.fault("NUM-11", "number_search", "numbers of any size taken", "claim B2.1", kind="robustness")
+@FAULTS.fault("NUM-11", "number_search", "numbers of any size taken", "claim B2.1", kind="robustness", validates=True)
 def _any_number(hidden: int, guesses: Sequence[int]) -> tuple[list[str], float]:
     return number_search(min(max(hidden, 1), 16), [min(max(guess, 1), 16) for guess in guesses])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,11 @@ class Call:
     def tensors(self) -> dict[str, Tensor]:
         """The tensor arguments."""
         return {name: value for name, value in self.arguments.items() if isinstance(value, Tensor)}
+
+    @property
+    def columns(self) -> int:
+        """The number of columns of the first argument that has any."""
+        return next(tensor.shape[1] for tensor in self.tensors.values() if tensor.ndim > 1)
 
     @property
     def mask(self) -> Tensor:
@@ -105,8 +111,13 @@ def anything(domain: Domain) -> bool:
 
 
 def tensors(domain: Domain) -> bool:
-    """Operations that return a tensor of numbers."""
+    """Operations that return a tensor of numbers in the dtype of their first argument."""
     return domain.result == "first"
+
+
+def numbers(domain: Domain) -> bool:
+    """Operations that return a tensor of numbers."""
+    return domain.result in ("first", "float32")
 
 
 def differentiable(domain: Domain) -> bool:
@@ -126,7 +137,13 @@ def masked_differentiable(domain: Domain) -> bool:
 
 def rows(domain: Domain) -> bool:
     """Operations on a batch whose rows are exchangeable, with a tensor of numbers as result."""
-    return bool(domain.rows) and tensors(domain)
+    return bool(domain.rows) and numbers(domain)
+
+
+def columned(domain: Domain) -> bool:
+    """Operations on a batch of rows with columns."""
+    parameters = OPERATIONS[domain.operation].signature.parameters
+    return any(re.search(r"\[.*,.*\]", parameters[name].annotation.__metadata__[0]) for name in domain.rows)
 
 
 def batched(domain: Domain) -> bool:

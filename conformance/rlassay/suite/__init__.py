@@ -15,7 +15,10 @@ from rlassay.suite import (
     loss,
     number_search,
     returns,
+    sampling,
+    shaping,
     sorting,
+    surrogate,
     trajectory,
 )
 from rlassay.topic import Topic
@@ -23,7 +26,21 @@ from rlassay.topic import Topic
 __all__ = ["ALL", "all_checks", "claims", "domain_of"]
 
 ALL: tuple[Topic, ...] = tuple(
-    module.TOPIC for module in (log_prob, trajectory, returns, advantage, loss, kl, number_search, sorting, bandit)
+    module.TOPIC
+    for module in (
+        log_prob,
+        trajectory,
+        returns,
+        advantage,
+        loss,
+        kl,
+        number_search,
+        sorting,
+        bandit,
+        surrogate,
+        shaping,
+        sampling,
+    )
 )
 
 

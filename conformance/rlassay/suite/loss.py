@@ -230,7 +230,7 @@ def _frozen_old(operation: str, case: Case, trial: Trial) -> None:
     observed = trial.call(operation, arguments, live=("log_probs", "old_log_probs"))
     gradient = observed.gradients["old_log_probs"]
     dead = gradient is None or not gradient.any()
-    require(dead, f"a gradient of {operation} flows into old_log_probs, which is a constant", gradient="live")
+    require(dead, f"a gradient of {operation} flows into old_log_probs, which is a constant")
 
 
 def _same_pass(operation: str, case: Case, trial: Trial) -> None:

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from rlassay.check import Check
+from rlassay.check import PROFILES, Check
 from rlassay.describe import failure_text, message, plain, stale_text
-from rlassay.engine import PROFILES
 from rlassay.expected import Deviation, ExpectedError, read_expected
 from rlassay.interfaces import INTERFACES
 from rlassay.judge import as_expected

@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rlassay.variants import Variants
+from rlassay.variants import EXACT, NUMPY, ROUNDED, Variants
 
 VARIANTS = Variants()
 
 
-@VARIANTS.variant("centered_advantages", "the mean subtracted, nothing else", seen="CV-05")
+@VARIANTS.variant("centered_advantages", "the mean subtracted, nothing else", seen="CV-05", lapses=(ROUNDED,))
 def plain(rewards: Tensor) -> Tensor:
     return (rewards - rewards.mean(dim=1, keepdim=True)) * (rewards.shape[1] > 1)
 
@@ -34,7 +34,7 @@ def centring_matrix(rewards: Tensor) -> Tensor:
     return torch.where(differ, (rewards.double() @ matrix).to(rewards.dtype), 0.0)
 
 
-@VARIANTS.variant("centered_advantages", "fractions, group by group")
+@VARIANTS.variant("centered_advantages", "fractions, group by group", lapses=(EXACT,))
 def in_fractions(rewards: Tensor) -> Tensor:
     rows = []
     for group in rewards.tolist():
@@ -43,12 +43,12 @@ def in_fractions(rewards: Tensor) -> Tensor:
     return torch.tensor(rows, dtype=rewards.dtype)
 
 
-@VARIANTS.variant("centered_advantages", "a group of one keeps its reward", singleton_group="reward")
+@VARIANTS.variant("centered_advantages", "a group of one keeps its reward", singleton_group="reward", lapses=(ROUNDED,))
 def raw_singletons(rewards: Tensor) -> Tensor:
     return rewards.clone() if rewards.shape[1] == 1 else rewards - rewards.mean(1, keepdim=True)
 
 
-@VARIANTS.variant("centered_advantages", "a group of one is refused", singleton_group="error")
+@VARIANTS.variant("centered_advantages", "a group of one is refused", singleton_group="error", lapses=(ROUNDED,))
 def no_singletons(rewards: Tensor) -> Tensor:
     if rewards.shape[1] < 2:
         raise ValueError(f"rewards: G is {rewards.shape[1]}, should be at least 2")
@@ -61,7 +61,7 @@ def var_mean(rewards: Tensor) -> Tensor:
     return torch.where(variance > 0, (rewards - mean) / variance.clamp(min=1e-30).sqrt(), 0.0)
 
 
-@VARIANTS.variant("grpo_advantages", "the standard deviation taken after centring", seen="CV-07")
+@VARIANTS.variant("grpo_advantages", "the standard deviation taken after centring", seen="CV-07", lapses=(ROUNDED,))
 def after_centring(rewards: Tensor) -> Tensor:
     centred = rewards - rewards.mean(dim=-1, keepdim=True)
     sigma = centred.pow(2).mean(dim=-1, keepdim=True).sqrt()
@@ -77,7 +77,7 @@ def numpy_std(rewards: Tensor) -> Tensor:
     )
 
 
-@VARIANTS.variant("grpo_advantages", "Python's statistics module")
+@VARIANTS.variant("grpo_advantages", "Python's statistics module", lapses=(EXACT,))
 def pstdev(rewards: Tensor) -> Tensor:
     rows = []
     for group in rewards.tolist():
@@ -103,30 +103,35 @@ def flat(rewards: Tensor) -> Tensor:
     seen="CV-02",
     std_eps=1e-5,
     std_eps_place="inside",
+    lapses=(NUMPY,),
 )
 def layer_norm(rewards: Tensor) -> Tensor:
     return F.layer_norm(rewards, rewards.shape[1:])
 
 
-@VARIANTS.variant("grpo_advantages", "torch.std with 1e-6 added", seen="CV-01", std_ddof=1, std_eps=1e-6)
+@VARIANTS.variant(
+    "grpo_advantages", "torch.std with 1e-6 added", seen="CV-01", std_ddof=1, std_eps=1e-6, lapses=(ROUNDED,)
+)
 def sample_deviation(rewards: Tensor) -> Tensor:
     if rewards.shape[1] == 1:
         return torch.zeros_like(rewards)
     return (rewards - rewards.mean(1, keepdim=True)) / (rewards.std(1, keepdim=True) + 1e-6)
 
 
-@VARIANTS.variant("grpo_advantages", "torch.std with nothing added", seen="CV-01", std_ddof=1)
+@VARIANTS.variant("grpo_advantages", "torch.std with nothing added", seen="CV-01", std_ddof=1, lapses=(ROUNDED,))
 def bare_sample_deviation(rewards: Tensor) -> Tensor:
     centred = rewards - rewards.mean(1, keepdim=True)
     return (centred / rewards.std(1, keepdim=True)).nan_to_num() if rewards.shape[1] > 1 else centred
 
 
-@VARIANTS.variant("grpo_advantages", "1e-4 added", seen="CV-02", std_eps=1e-4)
+@VARIANTS.variant("grpo_advantages", "1e-4 added", seen="CV-02", std_eps=1e-4, lapses=(ROUNDED,))
 def added(rewards: Tensor) -> Tensor:
     return (rewards - rewards.mean(1, keepdim=True)) / (rewards.std(1, keepdim=True, correction=0) + 1e-4)
 
 
-@VARIANTS.variant("grpo_advantages", "1e-3 as floor", seen="CV-02", std_eps=1e-3, std_eps_place="floor")
+@VARIANTS.variant(
+    "grpo_advantages", "1e-3 as floor", seen="CV-02", std_eps=1e-3, std_eps_place="floor", lapses=(ROUNDED,)
+)
 def floored(rewards: Tensor) -> Tensor:
     sigma = rewards.std(1, keepdim=True, correction=0).clamp(min=1e-3)
     return (rewards - rewards.mean(1, keepdim=True)) / sigma
@@ -140,7 +145,7 @@ def batch_norm(rewards: Tensor) -> Tensor:
     return torch.where(differ, F.batch_norm(rewards.T, None, None, training=True, eps=1e-4).T, 0.0)
 
 
-@VARIANTS.variant("rloo_advantages", "the sum of the others over G − 1")
+@VARIANTS.variant("rloo_advantages", "the sum of the others over G − 1", lapses=(ROUNDED,))
 def others(rewards: Tensor) -> Tensor:
     size = rewards.shape[1]
     if size == 1:
@@ -148,13 +153,13 @@ def others(rewards: Tensor) -> Tensor:
     return rewards - (rewards.sum(dim=1, keepdim=True) - rewards) / (size - 1)
 
 
-@VARIANTS.variant("rloo_advantages", "G/(G−1) times the centred reward", seen="CV-04")
+@VARIANTS.variant("rloo_advantages", "G/(G−1) times the centred reward", seen="CV-04", lapses=(ROUNDED,))
 def scaled(rewards: Tensor) -> Tensor:
     size = rewards.shape[1]
     return (rewards - rewards.mean(1, keepdim=True)) * (size / max(size - 1, 1))
 
 
-@VARIANTS.variant("rloo_advantages", "a mask of the others")
+@VARIANTS.variant("rloo_advantages", "a mask of the others", lapses=(ROUNDED,))
 def masked_others(rewards: Tensor) -> Tensor:
     size = rewards.shape[1]
     sums = rewards @ (1 - torch.eye(size, dtype=rewards.dtype))
@@ -171,7 +176,9 @@ def loops(rewards: Tensor) -> Tensor:
     return out
 
 
-@VARIANTS.variant("rloo_advantages", "a group of one keeps its reward", seen="CV-56", singleton_group="reward")
+@VARIANTS.variant(
+    "rloo_advantages", "a group of one keeps its reward", seen="CV-56", singleton_group="reward", lapses=(ROUNDED,)
+)
 def raw_singleton_rloo(rewards: Tensor) -> Tensor:
     size = rewards.shape[1]
     return rewards - (rewards.sum(1, keepdim=True) - rewards) / max(size - 1, 1)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rlassay.variants import Variants
+from rlassay.variants import CANCELLING, Variants
 
 VARIANTS = Variants()
 
@@ -31,19 +31,19 @@ def mse_loss(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     return 0.5 * F.mse_loss(log_probs, ref_log_probs.detach(), reduction="none")
 
 
-@VARIANTS.variant("kl_k3", "exp(d) − d − 1", seen="CV-22")
+@VARIANTS.variant("kl_k3", "exp(d) − d − 1", seen="CV-22", lapses=(CANCELLING,))
 def exp_form(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     d = ref_log_probs.detach() - log_probs
     return torch.exp(d) - d - 1
 
 
-@VARIANTS.variant("kl_k3", "(r − 1) − log r with a quotient of probabilities", seen="CV-63")
+@VARIANTS.variant("kl_k3", "(r − 1) − log r with a quotient of probabilities", seen="CV-63", lapses=(CANCELLING,))
 def ratio_form(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     ratio = (ref_log_probs.detach().float().exp() / log_probs.float().exp()).to(log_probs.dtype)
     return (ratio - 1) - (ref_log_probs.detach() - log_probs)
 
 
-@VARIANTS.variant("kl_k3", "the estimate held to [−10, 10]", seen="CV-23", k3_clamp=10.0)
+@VARIANTS.variant("kl_k3", "the estimate held to [−10, 10]", seen="CV-23", k3_clamp=10.0, lapses=(CANCELLING,))
 def clamped(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     d = ref_log_probs.detach() - log_probs
     return (d.exp() - d - 1).clamp(min=-10, max=10)

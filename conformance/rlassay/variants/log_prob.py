@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.distributions import Categorical
 
-from rlassay.variants import Variants
+from rlassay.variants import BANNED, EXTREME, MULTIPLIED, Variants
 
 VARIANTS = Variants()
 
@@ -106,13 +106,13 @@ def by_hand(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) -> Tens
     return log_p.gather(-1, token_ids[:, 1:, None])[..., 0]
 
 
-@VARIANTS.variant("token_log_probs", "the logarithm of a softmax")
+@VARIANTS.variant("token_log_probs", "the logarithm of a softmax", lapses=(EXTREME,))
 def log_of_softmax(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) -> Tensor:
     probabilities = torch.softmax(logits[:, :-1] / temperature, dim=-1)
     return probabilities.gather(-1, token_ids[:, 1:, None])[..., 0].log()
 
 
-@VARIANTS.variant("token_log_probs", "powers over their sum, nothing subtracted first")
+@VARIANTS.variant("token_log_probs", "powers over their sum, nothing subtracted first", lapses=(EXTREME,))
 def powers(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) -> Tensor:
     exponentials = torch.exp(logits[:, :-1] / temperature)
     return (exponentials / exponentials.sum(-1, keepdim=True)).gather(-1, token_ids[:, 1:, None])[..., 0].log()
@@ -144,14 +144,16 @@ def own_backward(logits: Tensor, token_ids: Tensor, temperature: float = 1.0) ->
     return _SelectedLogSoftmax.apply(logits[:, :-1] / temperature, token_ids[:, 1:])
 
 
-@VARIANTS.variant("masked_log_probs", "padding ids replaced before the gather, masked_fill after", seen="CV-64")
+@VARIANTS.variant(
+    "masked_log_probs", "padding ids replaced before the gather, masked_fill after", seen="CV-64", lapses=(MULTIPLIED,)
+)
 def filled(logits: Tensor, token_ids: Tensor, mask: Tensor) -> Tensor:
     labels = token_ids[:, 1:].masked_fill(mask == 0, 0)
     log_p = torch.log_softmax(logits[:, :-1], -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
     return log_p.masked_fill(mask == 0, 0.0)
 
 
-@VARIANTS.variant("masked_log_probs", "cross-entropy that ignores −100", seen="CV-35")
+@VARIANTS.variant("masked_log_probs", "cross-entropy that ignores −100", seen="CV-35", lapses=(MULTIPLIED,))
 def ignore_index(logits: Tensor, token_ids: Tensor, mask: Tensor) -> Tensor:
     labels = torch.where(mask.bool(), token_ids[:, 1:], -100)
     return -F.cross_entropy(logits[:, :-1].transpose(1, 2), labels, ignore_index=-100, reduction="none")
@@ -166,7 +168,7 @@ def selected(logits: Tensor, token_ids: Tensor, mask: Tensor) -> Tensor:
     return out
 
 
-@VARIANTS.variant("masked_log_probs", "ids clamped, times the mask")
+@VARIANTS.variant("masked_log_probs", "ids clamped, times the mask", lapses=(MULTIPLIED,))
 def clamped(logits: Tensor, token_ids: Tensor, mask: Tensor) -> Tensor:
     ids = token_ids[:, 1:].clamp(0, logits.size(-1) - 1)
     return torch.log_softmax(logits[:, :-1], -1).gather(-1, ids[..., None])[..., 0] * mask.to(logits.dtype)
@@ -177,18 +179,18 @@ def categorical_entropy(logits: Tensor) -> Tensor:
     return Categorical(logits=logits, validate_args=False).entropy()
 
 
-@VARIANTS.variant("entropy", "torch.special.entr of the probabilities", seen="CV-43")
+@VARIANTS.variant("entropy", "torch.special.entr of the probabilities", seen="CV-43", lapses=(BANNED,))
 def entr(logits: Tensor) -> Tensor:
     return torch.special.entr(logits.softmax(-1)).sum(-1)
 
 
-@VARIANTS.variant("entropy", "logsumexp minus the expected logit", seen="CV-43")
+@VARIANTS.variant("entropy", "logsumexp minus the expected logit", seen="CV-43", lapses=(BANNED,))
 def expected_logit(logits: Tensor) -> Tensor:
     p = torch.softmax(logits, dim=-1)
     return torch.logsumexp(logits, dim=-1) - torch.where(p > 0, p * logits, 0).sum(dim=-1)
 
 
-@VARIANTS.variant("entropy", "p·log p with NaN replaced", seen="CV-43")
+@VARIANTS.variant("entropy", "p·log p with NaN replaced", seen="CV-43", lapses=(BANNED,))
 def nan_replaced(logits: Tensor) -> Tensor:
     log_p = logits.log_softmax(-1)
     return -(log_p.exp() * log_p).nan_to_num(0.0).sum(-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rlassay.variants import Variants
+from rlassay.variants import EMPTY, MULTIPLIED, Variants
 
 VARIANTS = Variants()
 
@@ -28,36 +28,47 @@ def loops(log_probs: Tensor, mask: Tensor) -> Tensor:
     return loss / len(log_probs)
 
 
-@VARIANTS.variant("sft_loss", "float64 inside, cast back")
+@VARIANTS.variant("sft_loss", "float64 inside, cast back", lapses=(MULTIPLIED,))
 def in_double(log_probs: Tensor, mask: Tensor) -> Tensor:
     return (-(log_probs.double() * mask.double()).sum(1).mean()).to(log_probs.dtype)
 
 
-@VARIANTS.variant("sft_loss", "the batch packed into one row", seen="CV-41")
+@VARIANTS.variant("sft_loss", "the batch packed into one row", seen="CV-41", lapses=(MULTIPLIED,))
 def packed(log_probs: Tensor, mask: Tensor) -> Tensor:
     flat, shown = log_probs.reshape(1, -1), mask.reshape(1, -1).to(log_probs.dtype)
     return -(flat * shown).sum() / log_probs.size(0)
 
 
-@VARIANTS.variant("sft_loss", "an average over the tokens of the batch", seen="CV-27", aggregation="token_mean")
+@VARIANTS.variant(
+    "sft_loss", "an average over the tokens of the batch", seen="CV-27", aggregation="token_mean", lapses=(MULTIPLIED,)
+)
 def token_mean(log_probs: Tensor, mask: Tensor) -> Tensor:
     m = mask.to(log_probs.dtype)
     return -(log_probs * m).sum() / m.sum().clamp(min=1)
 
 
-@VARIANTS.variant("sft_loss", "the mean of the selected log-probs", seen="CV-30", aggregation="token_mean")
+@VARIANTS.variant(
+    "sft_loss", "the mean of the selected log-probs", seen="CV-30", aggregation="token_mean", lapses=(EMPTY,)
+)
 def selected_mean(log_probs: Tensor, mask: Tensor) -> Tensor:
     return -log_probs[mask.bool()].mean()
 
 
-@VARIANTS.variant("sft_loss", "the mean of the rows' means", seen="CV-27", aggregation="sequence_mean")
+@VARIANTS.variant(
+    "sft_loss", "the mean of the rows' means", seen="CV-27", aggregation="sequence_mean", lapses=(MULTIPLIED,)
+)
 def sequence_mean(log_probs: Tensor, mask: Tensor) -> Tensor:
     m = mask.to(log_probs.dtype)
     return -((log_probs * m).sum(1) / m.sum(1).clamp(min=1.0)).mean()
 
 
 @VARIANTS.variant(
-    "sft_loss", "rows without a token left out", seen="CV-03", aggregation="sequence_mean", empty_rows="dropped"
+    "sft_loss",
+    "rows without a token left out",
+    seen="CV-03",
+    aggregation="sequence_mean",
+    empty_rows="dropped",
+    lapses=(EMPTY,),
 )
 def rows_dropped(log_probs: Tensor, mask: Tensor) -> Tensor:
     means = [row[shown.bool()].mean() for row, shown in zip(log_probs, mask, strict=True) if shown.any()]
@@ -65,7 +76,12 @@ def rows_dropped(log_probs: Tensor, mask: Tensor) -> Tensor:
 
 
 @VARIANTS.variant(
-    "sft_loss", "token sums over a constant", seen="CV-27", aggregation="constant", aggregation_constant=1024.0
+    "sft_loss",
+    "token sums over a constant",
+    seen="CV-27",
+    aggregation="constant",
+    aggregation_constant=1024.0,
+    lapses=(MULTIPLIED,),
 )
 def over_constant(log_probs: Tensor, mask: Tensor) -> Tensor:
     return -(log_probs * mask).sum(-1).div(1024).mean().to(log_probs.dtype)
@@ -77,19 +93,19 @@ def kept(log_probs: Tensor, mask: Tensor, rewards: Tensor) -> Tensor:
     return -log_probs[keep].masked_fill(mask[keep] == 0, 0).sum() / len(rewards)
 
 
-@VARIANTS.variant("rest_loss", "an indicator as weight", aggregation="token_mean")
+@VARIANTS.variant("rest_loss", "an indicator as weight", aggregation="token_mean", lapses=(EMPTY, MULTIPLIED))
 def indicator(log_probs: Tensor, mask: Tensor, rewards: Tensor) -> Tensor:
     weights = rewards.eq(1).to(log_probs.dtype).unsqueeze(1) * mask
     return (-(log_probs * weights).sum() / mask.sum()).to(log_probs.dtype)
 
 
-@VARIANTS.variant("reinforce_loss", "row sums times the surplus")
+@VARIANTS.variant("reinforce_loss", "row sums times the surplus", lapses=(MULTIPLIED,))
 def row_sums(log_probs: Tensor, mask: Tensor, rewards: Tensor, baselines: Tensor) -> Tensor:
     trajectory_log_probs = (log_probs * mask.to(log_probs.dtype)).sum(dim=1)
     return -((rewards - baselines).detach() * trajectory_log_probs).mean()
 
 
-@VARIANTS.variant("reinforce_loss", "an einsum")
+@VARIANTS.variant("reinforce_loss", "an einsum", lapses=(MULTIPLIED,))
 def einsum(log_probs: Tensor, mask: Tensor, rewards: Tensor, baselines: Tensor) -> Tensor:
     surplus = (rewards - baselines).detach()
     return -torch.einsum("bt,bt,b->", log_probs, mask.to(log_probs.dtype), surplus) / len(rewards)
@@ -101,13 +117,15 @@ def products(log_probs: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
     return -(weights.detach()[chosen] * log_probs[chosen]).sum() / log_probs.shape[0]
 
 
-@VARIANTS.variant("policy_gradient_loss", "a weighted token mean", seen="CV-27", aggregation="token_mean")
+@VARIANTS.variant(
+    "policy_gradient_loss", "a weighted token mean", seen="CV-27", aggregation="token_mean", lapses=(MULTIPLIED,)
+)
 def weighted_mean(log_probs: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
     m = mask.to(log_probs.dtype)
     return -(weights.detach() * log_probs * m).sum() / m.sum().clamp(min=1)
 
 
-@VARIANTS.variant("grpo_loss", "advantages unsqueezed")
+@VARIANTS.variant("grpo_loss", "advantages unsqueezed", lapses=(MULTIPLIED,))
 def unsqueezed(log_probs: Tensor, mask: Tensor, advantages: Tensor) -> Tensor:
     per_token = -advantages.detach().unsqueeze(-1) * log_probs
     return (per_token * mask).sum(-1).mean().to(log_probs.dtype)
@@ -119,7 +137,9 @@ def accumulated(log_probs: Tensor, mask: Tensor, advantages: Tensor) -> Tensor:
     return -torch.stack([(a * row[m.bool()]).sum() for row, m, a in rows]).sum() / len(advantages)
 
 
-@VARIANTS.variant("grpo_loss", "the ratio trick exp(lp − sg(lp)), right on fresh samples", seen="CV-09")
+@VARIANTS.variant(
+    "grpo_loss", "the ratio trick exp(lp − sg(lp)), right on fresh samples", seen="CV-09", lapses=(MULTIPLIED,)
+)
 def fresh_ratio(log_probs: Tensor, mask: Tensor, advantages: Tensor) -> Tensor:
     a, m = advantages.detach()[:, None], mask.to(log_probs.dtype)
     ratio = torch.exp(log_probs - log_probs.detach())
@@ -127,7 +147,9 @@ def fresh_ratio(log_probs: Tensor, mask: Tensor, advantages: Tensor) -> Tensor:
     return -(surrogate * m).sum() / len(log_probs)
 
 
-@VARIANTS.variant("grpo_loss", "the mean of the rows' means", seen="CV-27", aggregation="sequence_mean")
+@VARIANTS.variant(
+    "grpo_loss", "the mean of the rows' means", seen="CV-27", aggregation="sequence_mean", lapses=(MULTIPLIED,)
+)
 def rows_means(log_probs: Tensor, mask: Tensor, advantages: Tensor) -> Tensor:
     m = mask.to(log_probs.dtype)
     return -(advantages.detach() * (log_probs * m).sum(1) / m.sum(1).clamp(min=1)).mean()
@@ -139,21 +161,25 @@ def over_b_times_c(log_probs: Tensor, mask: Tensor, advantages: Tensor, constant
     return -total / (len(advantages) * constant)
 
 
-@VARIANTS.variant("dr_grpo_loss", "rows without a token left out", empty_rows="dropped")
+@VARIANTS.variant("dr_grpo_loss", "rows without a token left out", empty_rows="dropped", lapses=(EMPTY, MULTIPLIED))
 def dr_rows_dropped(log_probs: Tensor, mask: Tensor, advantages: Tensor, constant: float) -> Tensor:
     filled = mask.bool().any(1)
     sums = (log_probs * mask).sum(1)[filled] * advantages.detach()[filled]
     return -(sums / constant).mean().to(log_probs.dtype)
 
 
-@VARIANTS.variant("microbatch_loss", "the part's mean times its share", seen="CV-33")
+@VARIANTS.variant("microbatch_loss", "the part's mean times its share", seen="CV-33", lapses=(MULTIPLIED,))
 def times_share(log_probs: Tensor, mask: Tensor, advantages: Tensor, total_sequences: int, total_tokens: int) -> Tensor:
     mean = -(advantages.detach()[:, None] * log_probs * mask).sum(1).mean()
     return (mean * (len(log_probs) / total_sequences)).to(log_probs.dtype)
 
 
 @VARIANTS.variant(
-    "microbatch_loss", "the token mean weighted by its share of tokens", seen="CV-32", aggregation="token_mean"
+    "microbatch_loss",
+    "the token mean weighted by its share of tokens",
+    seen="CV-32",
+    aggregation="token_mean",
+    lapses=(MULTIPLIED,),
 )
 def token_share(log_probs: Tensor, mask: Tensor, advantages: Tensor, total_sequences: int, total_tokens: int) -> Tensor:
     m = mask.to(log_probs.dtype)
@@ -166,7 +192,7 @@ def _masked_mean(values: Tensor, mask: Tensor, dim: int | None = None) -> Tensor
     return (values * m).sum(dim) / m.sum(dim).clamp(min=1)
 
 
-@VARIANTS.variant("aggregate", "a helper for masked means")
+@VARIANTS.variant("aggregate", "a helper for masked means", lapses=(MULTIPLIED,))
 def helper(values: Tensor, mask: Tensor, mode: str, constant: float | None = None) -> Tensor:
     if mode == "token_mean":
         return _masked_mean(values, mask)
@@ -176,12 +202,12 @@ def helper(values: Tensor, mask: Tensor, mode: str, constant: float | None = Non
     return (values * mask).sum(1).mean().div(scale).to(values.dtype)
 
 
-@VARIANTS.variant("aggregate", "float32 inside, whatever comes in")
+@VARIANTS.variant("aggregate", "float32 inside, whatever comes in", lapses=(MULTIPLIED,))
 def in_single(values: Tensor, mask: Tensor, mode: str, constant: float | None = None) -> Tensor:
     return helper(values.float(), mask, mode, constant).to(values.dtype)
 
 
-@VARIANTS.variant("aggregate", "weights for every token")
+@VARIANTS.variant("aggregate", "weights for every token", lapses=(MULTIPLIED,))
 def weights(values: Tensor, mask: Tensor, mode: str, constant: float | None = None) -> Tensor:
     shown = mask.bool()
     n = shown.sum(1, keepdim=True).double()

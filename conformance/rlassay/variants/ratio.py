@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rlassay.variants import Variants
+from rlassay.variants import EMPTY, MULTIPLIED, Variants
 
 VARIANTS = Variants()
 
@@ -17,7 +17,7 @@ def _mean(terms: Tensor, mask: Tensor) -> Tensor:
     return terms.masked_fill(mask == 0, 0).sum(1).mean()
 
 
-@VARIANTS.variant("clipped_loss", "the larger of the negated surrogates", seen="CV-15")
+@VARIANTS.variant("clipped_loss", "the larger of the negated surrogates", seen="CV-15", lapses=(MULTIPLIED,))
 def max_of_negated(
     log_probs: Tensor,
     old_log_probs: Tensor,
@@ -31,7 +31,7 @@ def max_of_negated(
     return _mean(torch.maximum(-ratio * a, -ratio.clamp(1 - clip_low, 1 + clip_high) * a), mask)
 
 
-@VARIANTS.variant("clipped_loss", "one bound by the advantage's sign", seen="CV-17")
+@VARIANTS.variant("clipped_loss", "one bound by the advantage's sign", seen="CV-17", lapses=(MULTIPLIED,))
 def piecewise(
     log_probs: Tensor,
     old_log_probs: Tensor,
@@ -46,7 +46,7 @@ def piecewise(
     return _mean(-bounded * a, mask)
 
 
-@VARIANTS.variant("clipped_loss", "a quotient of probabilities", seen="CV-63")
+@VARIANTS.variant("clipped_loss", "a quotient of probabilities", seen="CV-63", lapses=(MULTIPLIED,))
 def quotient(
     log_probs: Tensor,
     old_log_probs: Tensor,
@@ -61,7 +61,7 @@ def quotient(
     return -_mean(torch.min(ratio * a, torch.clip(ratio, 1 - clip_low, 1 + clip_high) * a), mask)
 
 
-@VARIANTS.variant("clipped_loss", "negative log-probs and relu", seen="CV-11")
+@VARIANTS.variant("clipped_loss", "negative log-probs and relu", seen="CV-11", lapses=(MULTIPLIED,))
 def negative_log_probs(
     log_probs: Tensor,
     old_log_probs: Tensor,
@@ -91,7 +91,9 @@ class _Clipped(torch.autograd.Function):
         return grads[0] * gradient, None, None, None
 
 
-@VARIANTS.variant("clipped_loss", "an autograd function with the gradient of the lecture", seen="CV-16")
+@VARIANTS.variant(
+    "clipped_loss", "an autograd function with the gradient of the lecture", seen="CV-16", lapses=(MULTIPLIED,)
+)
 def own_backward(
     log_probs: Tensor,
     old_log_probs: Tensor,
@@ -133,7 +135,14 @@ def clamped(
     return -_mean(torch.min(ratio * a, ratio.clamp(1 - clip_low, 1 + clip_high) * a), mask)
 
 
-@VARIANTS.variant("clipped_loss", "the caller detaches", seen="CV-10", old_log_probs="caller", aggregation="token_mean")
+@VARIANTS.variant(
+    "clipped_loss",
+    "the caller detaches",
+    seen="CV-10",
+    old_log_probs="caller",
+    aggregation="token_mean",
+    lapses=(EMPTY, MULTIPLIED),
+)
 def caller_detaches(
     log_probs: Tensor,
     old_log_probs: Tensor,
@@ -152,7 +161,9 @@ def _normalised(rewards: Tensor) -> Tensor:
     return torch.where(sigma > 0, (rewards - rewards.mean(1, keepdim=True)) / sigma, 0.0).flatten()
 
 
-@VARIANTS.variant("grpo_objective", "exp(d) − d − 1 for k3, all terms before the mean", seen="CV-55")
+@VARIANTS.variant(
+    "grpo_objective", "exp(d) − d − 1 for k3, all terms before the mean", seen="CV-55", lapses=(MULTIPLIED,)
+)
 def in_one_sum(
     log_probs: Tensor,
     old_log_probs: Tensor,
@@ -178,6 +189,7 @@ def in_one_sum(
     std_eps=1e-4,
     aggregation="token_mean",
     k3_clamp=10.0,
+    lapses=(EMPTY, MULTIPLIED),
 )
 def as_in_libraries(
     log_probs: Tensor,
@@ -202,7 +214,7 @@ def as_in_libraries(
     return (((losses + beta * kl) * m).sum() / m.sum()).to(log_probs.dtype)
 
 
-@VARIANTS.variant("value_loss", "torch.max of both squares", seen="CV-48")
+@VARIANTS.variant("value_loss", "torch.max of both squares", seen="CV-48", lapses=(MULTIPLIED,))
 def max_of_squares(
     values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, clip: float | None = None
 ) -> Tensor:
@@ -214,7 +226,7 @@ def max_of_squares(
     return 0.5 * _mean(losses, mask)
 
 
-@VARIANTS.variant("value_loss", "mse_loss without reduction")
+@VARIANTS.variant("value_loss", "mse_loss without reduction", lapses=(MULTIPLIED,))
 def mse_loss(values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, clip: float | None = None) -> Tensor:
     r, old = returns.detach(), old_values.detach()
     losses = F.mse_loss(values, r, reduction="none")

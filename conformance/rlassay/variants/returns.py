@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlassay.variants import Variants
+from rlassay.variants import MULTIPLIED, NUMPY, Variants
 
 VARIANTS = Variants()
 
@@ -59,7 +59,7 @@ def total_minus_earlier(rewards: Tensor, gamma: float = 1.0) -> Tensor:
     return rewards.sum(dim=1, keepdim=True) - earlier
 
 
-@VARIANTS.variant("gae", "numpy over the compressed steps of each row")
+@VARIANTS.variant("gae", "numpy over the compressed steps of each row", lapses=(NUMPY,))
 def compressed(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, lam: float) -> Tensor:
     out = np.zeros(rewards.shape)
     r, v, m = rewards.double().numpy(), values.double().numpy(), mask.numpy().astype(bool)
@@ -89,7 +89,9 @@ def carried(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, lam: fl
     return advantages
 
 
-@VARIANTS.variant("gae", "reward-to-go minus value at γ = λ = 1, the recursion elsewhere", seen="CV-45")
+@VARIANTS.variant(
+    "gae", "reward-to-go minus value at γ = λ = 1, the recursion elsewhere", seen="CV-45", lapses=(MULTIPLIED, NUMPY)
+)
 def monte_carlo(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, lam: float) -> Tensor:
     if gamma == 1.0 and lam == 1.0:
         m = mask.to(rewards.dtype)

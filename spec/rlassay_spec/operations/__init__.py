@@ -28,7 +28,10 @@ from rlassay_spec.operations import (
     loss,
     number_search,
     returns,
+    sampling,
+    shaping,
     sorting,
+    surrogate,
     trajectory,
 )
 
@@ -107,6 +110,14 @@ _TABLE = (
     _operation(number_search.number_search),
     _operation(sorting.position_reward),
     _operation(sorting.inclusion_order_reward),
+    _operation(surrogate.dual_clip_loss, "log_probs"),
+    _operation(surrogate.gspo_loss, "log_probs"),
+    _operation(surrogate.entropy_bonus, "logits"),
+    _operation(surrogate.importance_weights),
+    _operation(shaping.whiten),
+    _operation(shaping.kl_rewards),
+    _operation(shaping.overlong_penalty),
+    _operation(sampling.truncated_log_probs, "logits"),
 )
 
 OPERATIONS: Final[dict[str, Operation]] = {operation.name: operation for operation in _TABLE}

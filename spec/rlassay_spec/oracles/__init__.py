@@ -18,11 +18,27 @@ from rlassay_spec.oracles import (
     loss,
     number_search,
     returns,
+    sampling,
+    shaping,
     sorting,
+    surrogate,
     trajectory,
 )
 
-_TOPICS = (advantage, bandit, kl, log_prob, loss, number_search, returns, sorting, trajectory)
+_TOPICS = (
+    advantage,
+    bandit,
+    kl,
+    log_prob,
+    loss,
+    number_search,
+    returns,
+    sampling,
+    shaping,
+    sorting,
+    surrogate,
+    trajectory,
+)
 _BY_TOPIC = {module.__name__.rpartition(".")[2]: module for module in _TOPICS}
 
 ORACLES: Final[dict[str, Callable[..., Any]]] = {

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from rlassay_spec.convention import LECTURE, Convention
 from rlassay_spec.oracles.expected import Expected, FloatArray, exactly
 from rlassay_spec.oracles.inputs import group_rewards
+from rlassay_spec.oracles.numeric import divisor
 
 
 def centered_advantages(rewards: npt.ArrayLike, *, convention: Convention = LECTURE) -> Expected:
@@ -28,9 +29,9 @@ def grpo_advantages(rewards: npt.ArrayLike, *, convention: Convention = LECTURE)
     def normalised(group: list[Fraction]) -> list[tuple[float, float]]:
         mean, largest = _mean(group), float(max(map(abs, group)))
         squares = sum(((reward - mean) * (reward - mean) for reward in group), Fraction(0))
-        divisor = _divisor(squares / (len(group) - convention.std_ddof), convention)
-        values = [float(reward - mean) / divisor for reward in group]
-        return [(value, max(largest / divisor * (1 + abs(value)), abs(value))) for value in values]
+        by = divisor(squares / (len(group) - convention.std_ddof), convention)
+        values = [float(reward - mean) / by for reward in group]
+        return [(value, max(largest / by * (1 + abs(value)), abs(value))) for value in values]
 
     return _per_group(rewards, convention, normalised)
 
@@ -90,14 +91,6 @@ def _singletons(r: FloatArray, convention: Convention) -> Expected:
     if convention.singleton_group == "free":
         return Expected(np.full(r.shape, math.nan), np.full(r.shape, math.inf))
     return exactly(np.zeros(r.shape))
-
-
-def _divisor(variance: Fraction, convention: Convention) -> float:
-    if convention.std_eps_place == "inside":
-        return math.sqrt(variance + Fraction(convention.std_eps))
-    if convention.std_eps_place == "floor":
-        return max(math.sqrt(variance), convention.std_eps)
-    return math.sqrt(variance) + convention.std_eps
 
 
 def _mean(group: list[Fraction]) -> Fraction:

@@ -25,7 +25,7 @@ def token_log_probs(logits: npt.ArrayLike, token_ids: npt.ArrayLike, temperature
     if not temperature > 0:
         raise ValueError(f"temperature: is {temperature}, expected a number > 0")
     batch, length, _ = x.shape
-    return _scored(x, ids, np.ones((batch, max(length - 1, 0)), dtype=np.bool_), temperature)
+    return scored(x, ids, np.ones((batch, max(length - 1, 0)), dtype=np.bool_), temperature)
 
 
 def masked_log_probs(logits: npt.ArrayLike, token_ids: npt.ArrayLike, mask: npt.ArrayLike) -> Expected:
@@ -33,7 +33,7 @@ def masked_log_probs(logits: npt.ArrayLike, token_ids: npt.ArrayLike, mask: npt.
     x = floats("logits", logits, "BLV")
     ids = ids_of("token_ids", token_ids, "BL", x.shape[:2])
     batch, length, _ = x.shape
-    return _scored(x, ids, mask_of(mask, (batch, max(length - 1, 0))), 1.0)
+    return scored(x, ids, mask_of(mask, (batch, max(length - 1, 0))), 1.0)
 
 
 def entropy(logits: npt.ArrayLike) -> Expected:
@@ -91,7 +91,8 @@ class _Softmax:
         self.p_scale = self.p * (1 + size + abs(self.log_sum) + self.mean_size)
 
 
-def _scored(x: FloatArray, ids: npt.NDArray[np.int64], mask: BoolArray, temperature: float) -> Expected:
+def scored(x: FloatArray, ids: npt.NDArray[np.int64], mask: BoolArray, temperature: float) -> Expected:
+    """Log-probs of the next tokens where the mask is 1; a logit of −∞ is a token of probability 0."""
     value, scale = np.zeros(mask.shape), np.zeros(mask.shape)
     slope, slope_scale = np.zeros((*mask.shape, x.shape[2])), np.zeros((*mask.shape, x.shape[2]))
     for b, t in np.argwhere(mask).tolist():
@@ -110,10 +111,10 @@ def _scored(x: FloatArray, ids: npt.NDArray[np.int64], mask: BoolArray, temperat
 def _into_logits(
     shape: tuple[int, ...], result_shape: tuple[int, ...], slope: FloatArray, slope_scale: FloatArray
 ) -> Pullback:
-    scored = linear_pullback(result_shape, slope, slope_scale)
+    of_scored = linear_pullback(result_shape, slope, slope_scale)
 
     def pullback(cotangent: npt.ArrayLike) -> Gradient:
-        part = scored(cotangent)
+        part = of_scored(cotangent)
         gradient = Gradient(np.zeros(shape), np.zeros(shape), np.full(shape, np.inf))
         gradient.value[:, : result_shape[1]] = part.value
         gradient.scale[:, : result_shape[1]] = part.scale

@@ -99,4 +99,4 @@ def live_denominator(trial: Trial) -> None:
     gradient = trial.call(CLIPPED, case, live=("log_probs", "old_log_probs")).gradients["old_log_probs"]
     if gradient is not None and gradient.any():
         rate = float(gradient[0, 0] / shares(trial, case)[0, 0])
-        require(False, f"the loss pushes log π_old down at the rate {rate:.3g}, but should leave it", gradient="live")
+        require(False, f"the loss pushes log π_old down at the rate {rate:.3g}, but should leave it")

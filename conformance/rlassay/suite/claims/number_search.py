@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from rlassay.check import Trial
+from rlassay.check import Trial, require
 from rlassay.statistics import DESIGNS, binomial_p, require_plausible
 from rlassay.suite.claims.game import (
     ALL,
@@ -154,6 +154,7 @@ def require_costs(trial: Trial, game: Rules, name: str, guesses: Sequence[int]) 
     cost = []
     for t, guess in enumerate(guesses):
         numbers, left = same_feedback(trial, 11, guesses[:t]), game.guesses - t
+        require(bool(numbers), f"11 hidden, number_search answers {list(guesses[:t])} as it answers no number")
         cost.append((best(numbers, left) - game.found_by(best, numbers, guess, left)) / len(numbers))
     require_equal(f"costs of the guesses of {name}", tuple(cost), exact.losses(11, guesses))
 

@@ -70,7 +70,7 @@ def require_no_gradient(trial: Trial, operation: str, case: Arguments, name: str
     """
     gradient = trial.call(operation, case, live=("log_probs", name)).gradients[name]
     dead = gradient is None or not np.nan_to_num(gradient, nan=1.0).any()
-    require(dead, f"a gradient of {operation} flows into {name}, but should not", gradient="live")
+    require(dead, f"a gradient of {operation} flows into {name}, but should not")
 
 
 def path_steps(trial: Trial, operation: str, case: Arguments, scores: npt.ArrayLike) -> Reading:

@@ -161,7 +161,7 @@ def named(mismatch: Mismatch, got: Observation, arguments: Arguments, suspects: 
     texts = [suspect.text for suspect in suspects if _alike(got.value, suspect.value(plain))]
     if not texts:
         return mismatch
-    return Mismatch(f"{mismatch.message}; this is what {' or '.join(texts)} gives", **mismatch.details)
+    return Mismatch(f"{mismatch.message}; this is what {' or '.join(texts)} gives", mismatch.got, mismatch.expected)
 
 
 def label(operation: str, part: str | None) -> str:

@@ -94,7 +94,7 @@ def _declare(operation: str) -> None:
         observed = call(trial, operation, arguments, live=("policy_log_probs",))
         part_of(operation, observed, "loss")
         called = f"{operation} leaves no gradient in policy_log_probs.grad: it does not call backward"
-        require(observed.backward, called, gradient="dead")
+        require(observed.backward, called)
         dtype = dtype_of(arguments["policy_log_probs"])
         require_gradient(operation, "policy_log_probs", observed, want.pullback(np.array(1.0)), want.terms, dtype)
 
