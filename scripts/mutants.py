@@ -3,9 +3,10 @@
     python scripts/mutants.py                       all modules
     python scripts/mutants.py --module advantage    one of them
 
-Cosmic-ray makes the mutants: other operators, comparisons, numbers, keywords, conditions turned over, loops and
-decorators left out. A mutant that no check kills has to be on record in scripts/mutants.toml, with the reason why it
-is no fault; a record that no mutant needs any more is stale. Exit status 1 if either list is not empty.
+Cosmic-ray makes the mutants of the functions that the operations are made of: other operators, comparisons, numbers,
+keywords, conditions turned over, loops and decorators left out. A mutant that no check kills has to be on record in
+scripts/mutants.toml, with the reason why it is no fault; a record that no mutant needs any more is stale. Exit status 1
+if either list is not empty.
 
 One process works, and forks for each mutant, so that one which loops or breaks its process takes nothing with it.
 """
@@ -17,6 +18,7 @@ import ast
 import importlib
 import importlib.abc
 import importlib.machinery
+import json
 import multiprocessing
 import sys
 import tomllib
@@ -41,6 +43,7 @@ from rlassay.torch_subject import TorchSubject
 
 PACKAGE = "rlassay_impl"
 RECORD = Path(__file__).with_name("mutants.toml")
+FIELDS = ("module", "function", "before", "after")
 SECONDS = 120.0
 """A mutant that takes longer runs for ever, and is killed by that."""
 
@@ -55,10 +58,21 @@ class Mutant:
     after: str
     source: str
 
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What tells it from others, and does not change with the lines above it."""
-        return self.module, self.function, self.before, self.after
+
+@dataclass(frozen=True)
+class Known:
+    """A survivor on record, or (without `after`) all those of a line, with the reason why it is no fault."""
+
+    module: str
+    function: str
+    before: str
+    reason: str
+    after: str = ""
+
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether a mutant is this one, or one of these."""
+        place = (self.module, self.function, self.before)
+        return place == (mutant.module, mutant.function, mutant.before) and self.after in ("", mutant.after)
 
 
 def mutants(module: str, source: str) -> Iterator[Mutant]:
@@ -77,6 +91,24 @@ def mutants(module: str, source: str) -> Iterator[Mutant]:
             seen.add(changed)
             function = str(ASTQuery(node).get_definition_name() or "")
             yield Mutant(module, function, *_difference(source, changed), changed)
+
+
+def reached(paths: Sequence[Path], operations: Sequence[str]) -> set[str]:
+    """The functions that the operations call, by name, directly or through others: the suite judges no other code."""
+    calls: dict[str, set[str]] = {}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                inside = list(ast.walk(node))
+                names = {part.id for part in inside if isinstance(part, ast.Name)}
+                calls.setdefault(node.name, set()).update(names)
+    found, waiting = set[str](), list(operations)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += calls.get(name, set()) & set(calls)
+    return found
 
 
 def _meaning(source: str) -> str | None:
@@ -135,8 +167,11 @@ def killer(mutant: Mutant, path: str) -> str:
     except Exception as error:  # noqa: BLE001 - whatever it is, the mutant does not import
         return f"import: {type(error).__name__}"
     subject = TorchSubject({name: getattr(package, name) for name in package.__all__})
-    for profile in ("quick", "standard"):
-        for check in ordered(mutant.function):
+    at_home = {name for name in package.__all__ if getattr(package, name).__module__ == f"{PACKAGE}.{mutant.module}"}
+    checks = ordered(mutant.function)
+    near = [check for check in checks if set(check.operations) & at_home]
+    for profile, chosen in (("quick", near), ("quick", checks), ("standard", near)):
+        for check in chosen:
             if run_check(check, subject, profile).outcome not in ("pass", "not-declared"):
                 return check.id
     return ""
@@ -144,8 +179,8 @@ def killer(mutant: Mutant, path: str) -> str:
 
 def ordered(function: str) -> list[Check]:
     """The checks that are likely to see a change in a function first."""
-    own = {"value": 0, "gradient": 1}
-    return sorted(all_checks().values(), key=lambda c: (c.operation != function, own.get(c.law, 2)))
+    first = {"value": 0, "gradient": 1}
+    return sorted(all_checks().values(), key=lambda c: (c.operation != function, first.get(c.law, 2)))
 
 
 def _send(pipe: Any, mutant: Mutant, path: str) -> None:
@@ -179,38 +214,38 @@ def main() -> int:
     house = Path(importlib.import_module(PACKAGE).__path__[0])
     paths = sorted(path for path in house.glob("*.py") if path.stem != "__init__")
     chosen = [path for path in paths if not options.module or path.stem in options.module]
-    recorded = {entry_key(entry): entry["reason"] for entry in tomllib.loads(RECORD.read_text())["survivor"]}
+    recorded = [Known(**entry) for entry in tomllib.loads(RECORD.read_text(encoding="utf-8"))["survivor"]]
+    judged = reached(paths, importlib.import_module(PACKAGE).__all__)
     survivors: list[Mutant] = []
     count = 0
     for path in chosen:
-        found = list(mutants(path.stem, path.read_text(encoding="utf-8")))
+        source = path.read_text(encoding="utf-8")
+        found = [mutant for mutant in mutants(path.stem, source) if mutant.function in judged]
         for place, mutant in enumerate(found, start=1):
             if not killed_by(mutant, str(path)):
                 survivors.append(mutant)
+                if not any(known.covers(mutant) for known in recorded):
+                    print(as_record(mutant), flush=True)
             if place % 50 == 0 or place == len(found):
                 print(f"{path.stem}: {place} of {len(found)}, {len(survivors)} survivors so far", file=sys.stderr)
         count += len(found)
     return report(survivors, recorded, count, [path.stem for path in chosen])
 
 
-def entry_key(entry: dict[str, str]) -> tuple[str, str, str, str]:
-    """The key of a recorded survivor."""
-    return entry["module"], entry["function"], entry["before"], entry["after"]
+def as_record(mutant: Mutant) -> str:
+    """A survivor as an entry of the record, but for the reason."""
+    fields = (f"{name} = {json.dumps(getattr(mutant, name), ensure_ascii=False)}" for name in FIELDS)
+    return "\n".join(("[[survivor]]", *fields, ""))
 
 
-def report(survivors: Sequence[Mutant], recorded: dict[Any, str], count: int, modules: Sequence[str]) -> int:
-    """Print what survived without a reason, and what is on record for nothing."""
-    new = [mutant for mutant in survivors if mutant.key not in recorded]
-    keys = {mutant.key for mutant in survivors}
-    stale = [key for key in recorded if key[0] in modules and key not in keys]
-    for mutant in new:
-        print("\n[[survivor]]")
-        for name in ("module", "function", "before", "after"):
-            print(f"{name} = {getattr(mutant, name)!r}")
-    for key in stale:
-        print(f"stale: {key}")
-    known = len(survivors) - len(new)
-    print(f"{count} mutants, {count - len(survivors)} killed, {known} survive with a reason, {len(new)} without one")
+def report(survivors: Sequence[Mutant], recorded: Sequence[Known], count: int, modules: Sequence[str]) -> int:
+    """Count, and print what is on record for nothing."""
+    new = [mutant for mutant in survivors if not any(known.covers(mutant) for known in recorded)]
+    stale = [k for k in recorded if k.module in modules and not any(map(k.covers, survivors))]
+    for known in stale:
+        print(f"on record for nothing: {known}")
+    excused = len(survivors) - len(new)
+    print(f"{count} mutants, {count - len(survivors)} killed, {excused} survive with a reason, {len(new)} without one")
     return 1 if new or stale else 0
 
 

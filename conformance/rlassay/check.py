@@ -47,6 +47,11 @@ class Check:
         """The part of the id that says what is asserted of the operation: a claim, or a law that several share."""
         return self.id.partition("/")[2]
 
+    @property
+    def refuses(self) -> bool:
+        """Whether it wants a bad input refused."""
+        return self.law.startswith("refuses-")
+
     def examples_in(self, profile: str) -> int:
         """How many examples a run with this profile draws."""
         return PROFILES[profile] if self.examples == "profile" else self.examples

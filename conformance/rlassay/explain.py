@@ -50,9 +50,7 @@ def explanations(operation: str, subject: Subject) -> Iterator[Explanation]:
     """All that the operation behaves like, conventions before faults; the first is the one to give."""
     declared = subject.convention
     samples = sorted((_sample(case, subject) for case in random_cases(operation, declared)), key=_promise)
-    if any(sample.wrong for sample in samples):
-        yield from _by_convention(samples, declared)
-    else:
+    if not any(sample.wrong for sample in samples):
         recorded = sorted(_recorded(operation, subject), key=_promise)
         samples = [sample for sample in recorded if not sample.case.options.get("keywords")]
         if any(sample.wrong for sample in recorded) and not any(sample.wrong for sample in samples):
@@ -61,12 +59,13 @@ def explanations(operation: str, subject: Subject) -> Iterator[Explanation]:
             )
     if not any(sample.wrong for sample in samples):
         return
+    yield from _by_convention(samples, declared)
     named = False
     for explanation in _by_fault(samples, declared):
         named = True
         yield explanation
     if not named:
-        yield from _by_identification(operation, subject)
+        yield from _by_identification(samples, subject)
     yield from _apart_from_accidents(samples, declared)
     for sample in samples:
         if isinstance(sample.observed, SubjectRaised) and sample.wrong:
@@ -182,22 +181,44 @@ def _by_convention(samples: list[Sample], declared: Convention) -> Iterator[Expl
     if not takes_convention(operation):
         return
     for convention in conventions(samples, declared):
-        if all(_agrees(sample.case, sample.observed, convention) for sample in samples):
+        fits = all(_agrees(sample.case, sample.observed, convention) for sample in samples)
+        if fits and not _excuses(convention, declared, samples):
             yield _to_declare(operation, convention, declared)
 
 
-def _by_identification(operation: str, subject: Subject) -> Iterator[Explanation]:
+def _by_identification(samples: list[Sample], subject: Subject) -> Iterator[Explanation]:
     """The convention that is found where no usual number of it will do: an ε of 1.3e-6, a clamp at 3.7.
 
-    A sum that is divided by less than one token is multiplied by a factor, which is no convention.
+    A sum that is divided by less than one token is multiplied by a factor, which is no convention. Of what is found
+    only as much is named as it takes.
     """
+    operation, declared = samples[0].case.operation, subject.convention
     if not identifiable(operation):
         return
     identified = identify(operation, subject)
-    if identified.verdict == "fits":
-        convention = replace(subject.convention, **agree([identified]).convention)  # type: ignore[arg-type]
-        if convention != subject.convention and (convention.aggregation_constant or 1) >= 1:
-            yield _to_declare(operation, convention, subject.convention)
+    found = replace(declared, **agree([identified]).convention)  # type: ignore[arg-type]
+    if identified.verdict != "fits" or found == declared or (found.aggregation_constant or 1) < 1:
+        return
+    if not all(_agrees(sample.case, sample.observed, found) for sample in samples):
+        return
+    for name in _difference(found, declared):
+        less = replace(found, **{name: getattr(declared, name)})
+        if all(_agrees(sample.case, sample.observed, less) for sample in samples):
+            found = less
+    if found != declared and not _excuses(found, declared, samples):
+        yield _to_declare(operation, found, declared)
+
+
+def _excuses(convention: Convention, declared: Convention, samples: list[Sample]) -> bool:
+    """Whether a convention leaves something free that is meant for NaN and for refusals, and excuses numbers by it."""
+    frees = "free" in {getattr(convention, name) for name in _difference(convention, declared)}
+    return frees and not all(_undefined(sample.observed) for sample in samples if sample.wrong)
+
+
+def _undefined(observed: Observation | SubjectRaised) -> bool:
+    if isinstance(observed, SubjectRaised):
+        return True
+    return isinstance(observed.value, np.ndarray) and bool(np.isnan(observed.value.astype(float)).any())
 
 
 def _to_declare(operation: str, convention: Convention, declared: Convention) -> Explanation:

@@ -169,7 +169,7 @@ def _full_row_first(arguments: Arguments, mask: str) -> Arguments:
 def _mask_dtype(domain: Domain, trial: Trial) -> None:
     arguments = _drawn(domain, trial)
     assert domain.mask is not None
-    dtype = trial.draw.choice("mask dtype", ("bool", "int64", "float32"))
+    dtype = trial.draw.choice("mask dtype", ("bool", "int64", "float32", "int32"))
     changed = arguments | {domain.mask: Tensor(arguments[domain.mask].array, dtype)}
     trial.agree(domain.operation, changed, gradient=domain.differentiable, dtypes=_allowed(domain, arguments))
 

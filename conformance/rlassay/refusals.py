@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlassay.laws import Refusal
+from rlassay.laws import Domain, Refusal
 from rlassay.values import Arguments, Tensor, replaced
 
 
@@ -34,6 +34,11 @@ def integers(name: str) -> Refusal:
     return Refusal(name, lambda arguments: arguments | {name: Tensor(np.rint(arguments[name].array), "int64")})
 
 
+def floats(name: str) -> Refusal:
+    """An integer tensor handed over as floats."""
+    return Refusal(name, lambda arguments: arguments | {name: Tensor(arguments[name].array.astype(float), "float32")})
+
+
 def no_rows_of(name: str) -> Refusal:
     """Groups of size 0."""
     return Refusal(name, lambda arguments: replaced(arguments, **{name: arguments[name].array[:, :0]}))
@@ -47,3 +52,22 @@ def longer(name: str) -> Refusal:
         return replaced(arguments, **{name: np.concatenate([array, array[:1]])})
 
     return Refusal(name, spoil)
+
+
+def shorter(name: str) -> Refusal:
+    """One argument without its last row."""
+    return Refusal(name, lambda arguments: replaced(arguments, **{name: arguments[name].array[:-1]}))
+
+
+def standard(domain: Domain) -> dict[str, Refusal]:
+    """What every operation has to refuse whose arguments are of that kind: an axis too few or too many in the first
+    one, and a mask that holds more than 1."""
+    found: dict[str, Refusal] = {}
+    if domain.rows:
+        first = domain.rows[0]
+        found["an-axis-too-few"] = Refusal(first, lambda a: replaced(a, **{first: a[first].array[0]}))
+        found["an-axis-too-many"] = Refusal(first, lambda a: replaced(a, **{first: a[first].array[None]}))
+    if domain.mask:
+        found["a-mask-above-one"] = value_in(domain.mask, 2.0)
+        found["a-mask-below-zero"] = value_in(domain.mask, -1.0)
+    return found

@@ -247,8 +247,12 @@ def _print_findings(operations: Sequence[Tally], console: Console, verbose: bool
 def _print_failures(tally: Tally, record: Record, console: Console, verbose: bool) -> None:
     console.rule(Text(tally.operation, style="bold red"), align="left", style="red")
     for explanation in record.explanations:
-        if explanation.operation == tally.operation and (verbose or names_something(explanation)):
-            print_row(console, "", Text(plain(explanation.text), style="yellow"))
+        if explanation.operation == tally.operation:
+            named = names_something(explanation)
+            print_row(console, "", Text(plain(explanation.text), style="yellow" if named else "dim"))
+            if explanation.fault:
+                key = f"{explanation.operation}/{explanation.fault}"
+                print_row(console, "", Text(f"rlassay faults {key} tells more", style="dim"))
             console.print()
     if verbose:
         for result in by_weight(tally.failures):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from rlassay.check import Check, Kind, Trial
 from rlassay.laws import Domain, laws
+from rlassay.refusals import standard
 
 Function = Callable[[Trial], None]
 
@@ -15,8 +17,9 @@ class Topic:
     """The checks of one topic, in the order in which they are declared."""
 
     def __init__(self, *domains: Domain) -> None:
-        self.domains = {domain.operation: domain for domain in domains}
-        self.checks: list[Check] = [check for domain in domains for check in laws(domain)]
+        complete = [replace(domain, refusals={**standard(domain), **domain.refusals}) for domain in domains]
+        self.domains = {domain.operation: domain for domain in complete}
+        self.checks: list[Check] = [check for domain in complete for check in laws(domain)]
 
     def check(
         self,

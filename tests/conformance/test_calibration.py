@@ -42,21 +42,21 @@ def with_kl(matrix: Matrix, factor: float, form: Any) -> Matrix:
 
 
 def test_correct_code_uses_little_of_its_tolerance_and_nothing_is_found_in_it(matrix: Matrix) -> None:
-    measured = measure(matrix, ("kl_k1-in_double", 3))
+    measured = measure(matrix, ("kl_k1-in_double", 3, "quick"))
     assert (measured.subject, measured.seed, measured.findings) == ("kl_k1-in_double", 3, {})
     assert 0 <= measured.loads["kl_k1/value"] < 0.5
 
 
 def test_the_load_of_a_fault_is_its_error_as_a_share_of_the_tolerance(matrix: Matrix) -> None:
-    small = measure(with_kl(matrix, 1 + 1e-4, "variant"), ("off", 0))
-    large = measure(with_kl(matrix, 1 + 1e-2, "variant"), ("off", 0))
+    small = measure(with_kl(matrix, 1 + 1e-4, "variant"), ("off", 0, "quick"))
+    large = measure(with_kl(matrix, 1 + 1e-2, "variant"), ("off", 0, "quick"))
     assert "is" in small.findings["kl_k1/value"]
     assert small.loads["kl_k1/value"] > 1
     assert large.loads["kl_k1/value"] / small.loads["kl_k1/value"] == pytest.approx(100, rel=0.05)
 
 
 def test_robustness_that_a_variant_has_on_record_is_no_finding_and_no_load(matrix: Matrix) -> None:
-    measured = measure(matrix, ("kl_k3-exp_form", 0))
+    measured = measure(matrix, ("kl_k3-exp_form", 0, "quick"))
     assert not measured.findings
     assert "kl_k3/never-negative" not in measured.loads
 
@@ -67,12 +67,12 @@ def test_margins_are_the_nearest_of_both_sides() -> None:
         Measured(subject="b", seed=0, loads={"op/value": 0.2}),
     ]
     faulty = [
-        Measured(subject="op/F-1", seed=0, loads={"op/value": 3.0}),
-        Measured(subject="op/F-2", seed=0, loads={"op/value": 2.0}),
+        Measured(subject="op/F-1", seed=0, loads={"op/value": 3.0, "op/B1.1": 2.0}),
+        Measured(subject="op/F-2", seed=0, loads={"op/value": 30.0}),
         Measured(subject="op/F-3", seed=0, loads={"op/value": 0.5, "op/B1.1": math.inf}),
+        Measured(subject="op/F-4", seed=0, loads={"op/value": 0.9}),
     ]
-    killers = {"op/F-1": ["value"], "op/F-2": ["B1.1"], "op/F-3": ["value", "B1.1"]}
-    value, claim = margins(correct, faulty, killers)
+    value, claim = margins(correct, faulty)
     assert (value.check, value.correct, value.nearest_correct) == ("op/value", 5, "b")
     assert (value.faulty, value.nearest_fault, value.narrow) == (3, "op/F-1", True)
     assert (claim.check, claim.correct, claim.faulty, claim.narrow) == ("op/B1.1", math.inf, math.inf, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -292,7 +293,8 @@ def test_the_documentation_lists_the_catalogue_as_it_is() -> None:
     recorded = read_killers()
     faults = [each for each in ENTRIES.values() if each.form == "fault"]
     for each in faults:
-        cells = (each.key.partition("/")[2], each.title, each.source, ", ".join(recorded[each.key]))
+        title = f"{each.title} †: {each.declares}" if each.declares else each.title
+        cells = (each.key.partition("/")[2], title, each.source, ", ".join(recorded[each.key]))
         assert "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" in text, each.key
     for each in ENTRIES.values():
         if each.form == "variant":
@@ -352,3 +354,25 @@ def test_a_run_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
         wait_for(lambda: len(members(process.pid)) >= 5, "the run and its four processes are there")
         process.kill()
     wait_for(lambda: not members(process.pid), "all processes of the run have ended")
+
+
+def test_nothing_is_kept_of_a_subject_that_an_interruption_fell_into() -> None:
+    def interrupted(matrix: Matrix, task: int) -> int:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:  # as a subject's call would take it
+            return task
+        return -1
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        list(running.in_parallel(None, interrupted, [1], 1))  # type: ignore[arg-type]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_broken_line_of_a_record_costs_that_row_alone(matrix: Matrix, tmp_path: Path) -> None:
+    record = tmp_path / "matrix.ndjson"
+    rerun(matrix, record)
+    lines = record.read_bytes().splitlines(keepends=True)
+    record.write_bytes(b"".join([*lines[:2], b"{broken\n", *lines[3:]]))
+    assert rerun(matrix, record) == [list(matrix.entries)[1]]

@@ -89,10 +89,13 @@ def test_all_of_it_and_code_that_repeats_it_is_shown_on_demand() -> None:
     assert all(f"{other.id} is wrong" in text for other in others)
 
 
-def test_the_explanation_comes_before_the_failures_and_only_if_something_is_known() -> None:
+def test_the_explanation_comes_before_the_failures() -> None:
     text = shown(explained("behaves like KL-01: the sign is wrong", WRONG, fault="KL-01"))
     assert text.index("behaves like KL-01: the sign is wrong") < text.index("kl_k3/value  what")
-    assert "no known fault matches" not in shown(explained("no known fault matches", WRONG))
+    assert "rlassay faults kl_k3/KL-01 tells more" in text
+    unexplained = shown(explained("no known fault matches", WRONG))
+    assert "no known fault matches" in unexplained
+    assert "tells more" not in unexplained
 
 
 def test_the_value_is_shown_first_then_one_claim_and_laws_that_fail_with_the_value_are_counted() -> None:

@@ -1,16 +1,20 @@
 """Margins: how far correct code stays below the bounds, and how far known faults lie above them.
 
     margin of a check on correct code = bound ÷ largest error of the reference and the variants
-    margin of a check on faults       = smallest effect ÷ bound, over the faults that have to be killed by it
+    margin of a check on faults       = smallest effect ÷ bound, over the faults that show most in it
 
-An effect is the largest error that a fault shows in a run of the check.
+An effect is the largest error that a fault shows in a run of a check. A fault counts where it shows most: what else it
+touches may be as little as rounding.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from rlassay.calibration.measure import Measured
 
@@ -29,28 +33,32 @@ class Margin:
     nearest_fault: str = ""
 
     @property
+    def reason(self) -> str:
+        """Why it may be narrow, where that is on record."""
+        return _reasons().get(self.check, "")
+
+    @property
     def narrow(self) -> bool:
         """Whether a side has less than enough."""
         return min(self.correct, self.faulty) < ENOUGH
 
 
-def margins(
-    correct: Iterable[Measured], faulty: Iterable[Measured], killers: Mapping[str, Sequence[str]]
-) -> list[Margin]:
-    """The margins of every check that compares numbers, the narrowest first.
+@cache
+def _reasons() -> dict[str, str]:
+    return tomllib.loads(Path(__file__).with_name("narrow.toml").read_text(encoding="utf-8"))
 
-    `killers` says by which laws each fault has to be killed.
-    """
+
+def margins(correct: Iterable[Measured], faulty: Iterable[Measured]) -> list[Margin]:
+    """The margins of every check that compares numbers, the narrowest first."""
     below: dict[str, tuple[float, str]] = {}
     for measured in correct:
         for check, load in measured.loads.items():
             below[check] = max(below.get(check, (0.0, "")), (load, measured.subject))
     above: dict[str, tuple[float, str]] = {}
     for measured in faulty:
-        laws = killers.get(measured.subject, ())
-        for check, load in measured.loads.items():
-            if load > 1 and check.partition("/")[2] in laws:
-                above[check] = min(above.get(check, (math.inf, "")), (load, measured.subject))
+        check, load = max(measured.loads.items(), key=lambda entry: entry[1], default=("", 0.0))
+        if load > 1:
+            above[check] = min(above.get(check, (math.inf, "")), (load, measured.subject))
     found = []
     for check in {**below, **above}:
         load, subject = below.get(check, (0.0, ""))

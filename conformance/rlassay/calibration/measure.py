@@ -22,15 +22,15 @@ class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):
     findings: dict[str, str] = {}
 
 
-def measure(matrix: Matrix, task: tuple[str, int]) -> Measured:
-    """Run all checks that are about a subject with a seed, under the matrix's profile."""
-    key, seed = task
+def measure(matrix: Matrix, task: tuple[str, int, str]) -> Measured:
+    """Run all checks that are about a subject, with a seed and a profile."""
+    key, seed, profile = task
     entry = matrix.entries[key]
     subject = entry.make()
     measured = Measured(subject=key, seed=seed)
     for check in checks_of(entry):
         if not_provided(check, subject.operations) is None:
-            _measure(measured, check, entry, subject, matrix.start.profile)
+            _measure(measured, check, entry, subject, profile)
     return measured
 
 

@@ -52,19 +52,24 @@ def calibrate(
     """Measure how far the suite's verdicts are from being wrong.
 
     Correct code (the reference and every correct variant) is judged with many seeds: what a check finds in it is a
-    false alarm, and the largest error is compared with the tolerance. Every known fault is judged with one seed: what
-    it shows of itself has to lie far above the tolerance of the checks that must kill it. The statistical checks are
-    tried with and without an effect of the size that their design states.
+    false alarm, and the largest error is compared with the tolerance. Every known fault is judged with one seed in the
+    standard profile: in some check it has to lie far above the tolerance. The statistical checks are tried with and
+    without an effect of the size that their design states.
+
+    A margin on correct code is the tolerance over the largest error seen, one on faults is the smallest effect over the
+    tolerance: the larger, the safer. Below 10 a check is listed; those with a reason on record say it.
 
     \b
-    Exit code 0: no false alarm, and every statistical check sees its effect. 1: not so.
+    Exit code 0: no false alarm, and every statistical check sees its effect.
+    1: not so. 2: a wrong option.
     """
     from rlassay.calibration.margins import margins
     from rlassay.calibration.measure import measure
     from rlassay.calibration.power import PLANTED, detects
     from rlassay.matrix.run import MatrixError, default_jobs, in_parallel, plan
-    from rlassay.matrix.verdict import read_killers
 
+    if chance and first_seed:
+        raise click.UsageError("--random chooses the first seed; leave --first-seed out")
     first_seed = random_seed() if chance else first_seed
     chosen = range(first_seed, first_seed + seeds)
     try:
@@ -72,20 +77,20 @@ def calibrate(
             require_writable(report)
         matrix = plan(reference, profile, first_seed)
         keys = {wrong: [e.key for e in matrix.entries.values() if e.wrong is wrong] for wrong in (False, True)}
-        cases = [(key, seed) for seed in chosen for key in keys[False]]
+        cases = [(key, seed, profile) for seed in chosen for key in keys[False]]
         workers = jobs or default_jobs()
         correct = _all("correct code", in_parallel(matrix, measure, cases, workers), len(cases))
         faulty: list[Measured] = []
         seen: list[tuple[str, bool, bool]] = []
         if not correct_only:
             known = [key for key in keys[True] if matrix.entries[key].form == "fault"]
-            tasks = [(key, first_seed) for key in known]
+            tasks = [(key, first_seed, "standard") for key in known]
             faulty = _all("known faults", in_parallel(matrix, measure, tasks, workers), len(tasks))
             trials = [(check, planted, seed) for check in PLANTED for planted in (True, False) for seed in chosen]
             seen = _all("power", in_parallel(matrix, detects, trials, workers), len(trials))
     except (OutputError, TargetError, MatrixError) as error:
         raise click.UsageError(plain(str(error))) from error
-    found = margins(correct, faulty, read_killers())
+    found = margins(correct, faulty)
     alarms = [measured for measured in correct if measured.findings]
     console = open_console(sys.stdout)
     _print_alarms(alarms, len(keys[False]), len(chosen), profile, console)
@@ -121,7 +126,9 @@ def _print_margins(found: Sequence[Margin], console: Console) -> None:
 
 def _sides(margin: Margin) -> str:
     correct = f"correct code {margin.correct:.3g} ({margin.nearest_correct or 'no error'})"
-    return f"{correct}, faults {margin.faulty:.3g} ({margin.nearest_fault or 'no bound'})"
+    faults = f", faults {margin.faulty:.3g} ({margin.nearest_fault})" if margin.nearest_fault else ""
+    reason = f": {margin.reason}" if margin.reason else ""
+    return f"{correct}{faults}{reason}"
 
 
 def _print_power(seen: Sequence[tuple[str, bool, bool]], console: Console) -> bool:

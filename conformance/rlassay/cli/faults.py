@@ -41,9 +41,17 @@ FILE = click.Path(path_type=Path)
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses the random examples.")
 @click.option("--random", "chance", is_flag=True, help="The seed is chosen at random, and printed.")
 @click.option("--jobs", type=click.IntRange(min=1), show_default="one a processor", help="How many processes work.")
-@click.option("--json", "record", type=FILE, metavar="FILE", help="Keep the rows; those that still hold are not rerun.")
-@click.option("--page", "page_path", type=FILE, metavar="FILE", help="Write the matrix as a page of documentation.")
-@click.option("--killers", "killers_path", type=FILE, metavar="FILE", help="Write what has to kill each known fault.")
+@click.option(
+    "--json",
+    "record",
+    type=FILE,
+    metavar="FILE",
+    help="Keep the rows, an object a line; those that hold are not rerun.",
+)
+@click.option("--page", "page_path", type=FILE, metavar="FILE", help="Write the matrix as a page (whole matrix).")
+@click.option(
+    "--killers", "killers_path", type=FILE, metavar="FILE", help="Write what must kill each fault (whole matrix)."
+)
 @click.option("--list", "listing", is_flag=True, help="List the subjects and run nothing.")
 def faults(
     select: tuple[str, ...],
@@ -67,8 +75,9 @@ def faults(
     rlassay faults AD-06 --list               where a fault is planted
 
     \b
-    Exit code 0: every fault is killed, every check kills one, no variant is flagged.
-    1: not so. 2: a wrong option. 3: rlassay itself failed in a check.
+    Exit code 0: every fault is killed, no variant is flagged and, of the whole
+    matrix, every check kills a fault. 1: not so. 2: a wrong option. 3: rlassay
+    itself failed in a check.
     """
     from rlassay.matrix import page, run, verdict
 
@@ -77,13 +86,16 @@ def faults(
         require_separate(outputs, {"the reference": Path(reference)})
         for path in filter(None, outputs.values()):
             require_writable(path)
+        if chance and seed:
+            raise click.UsageError("--random chooses the seed; leave --seed out")
         matrix = run.plan(reference, profile, random_seed() if chance else seed)
         chosen = _chosen(matrix.entries, select)
         if (page_path or killers_path) and len(chosen) < len(matrix.entries):
             raise click.UsageError("--page and --killers need the whole matrix; leave the names out")
         console = open_console(sys.stdout)
         if listing:
-            print_rows(console, [(Text(key, style="bold"), entry.title) for key, entry in chosen.items()])
+            for key, entry in chosen.items():
+                console.print(Text.assemble((key, "bold"), f"  {entry.title}"), soft_wrap=True)
             return 0
         rows = _rows(matrix, list(chosen), jobs or run.default_jobs(), record)
     except (OutputError, TargetError, run.MatrixError) as error:
@@ -105,19 +117,24 @@ def faults(
 
 def _chosen(entries: dict[str, Entry], names: Sequence[str]) -> dict[str, Entry]:
     """The subjects that are named, in the order of the matrix; all of them where none is."""
-    known = {word for entry in entries.values() for word in _words(entry)}
+    known = {word.casefold(): word for entry in entries.values() for word in _words(entry)}
     for name in names:
-        if name not in known:
-            raise click.UsageError(f"there is no fault or variant {name!r}{did_you_mean(name, known)}")
-    wanted = set(names)
+        if name.casefold() not in known:
+            words = set(known.values())
+            hint = did_you_mean(name, words) or did_you_mean(name.upper(), words)
+            raise click.UsageError(f"there is no fault or variant {name!r}{hint}")
+    wanted = {known[name.casefold()] for name in names}
     return {key: entry for key, entry in entries.items() if not wanted or wanted & _words(entry)}
 
 
 def _words(entry: Entry) -> set[str]:
-    """What an entry can be named by."""
+    """What an entry can be named by; a variant also by the legitimate choice that it stands for."""
     _, _, identity = entry.key.partition("/")
     words = {entry.key, entry.form}
-    return words if entry.form == "reference" else words | set(entry.operations) | ({identity} if identity else set())
+    if entry.form == "reference":
+        return words
+    stands_for = {entry.source} if entry.form == "variant" else set()
+    return words | set(entry.operations) | ({identity} | stands_for) - {""}
 
 
 def _rows(matrix: Matrix, keys: Sequence[str], jobs: int, record: Path | None) -> list[Row]:
@@ -127,6 +144,8 @@ def _rows(matrix: Matrix, keys: Sequence[str], jobs: int, record: Path | None) -
 
     kept = read_rows(record, matrix) if record is not None else {}
     missing = [key for key in keys if key not in kept]
+    if len(missing) < len(keys):
+        click.echo(f"{len(keys) - len(missing)} of {len(keys)} rows are on record and still hold", err=True)
     found = dict(kept)
     with ExitStack() as stack:
         stream = stack.enter_context(continued(record, matrix, kept)) if record is not None else None
@@ -138,12 +157,20 @@ def _rows(matrix: Matrix, keys: Sequence[str], jobs: int, record: Path | None) -
 
 
 def _print_subject(entry: Entry, row: Row, console: Console) -> None:
-    """All that is known of one subject."""
-    checks = [f"{identity} ({count})" for identity, count in row.kills.items()]
+    """All that is known of one subject; in brackets the number of examples."""
+    from rlassay.matrix.verdict import flags, killers
+
+    sure = killers(row, entry) if entry.wrong else flags(row, entry)
+    counting, others = (
+        [f"{identity} ({count})" for identity, count in row.kills.items() if (identity in sure) is counts]
+        for counts in (True, False)
+    )
     facts = {
         "operation": ", ".join(entry.operations) if entry.form != "reference" else "",
         "seen in": entry.source,
-        "killed by" if entry.wrong else "flagged by": ", ".join(checks) or "nothing",
+        "right under": entry.declares,
+        f"{'killed' if entry.wrong else 'flagged'} by": ", ".join(counting) or "nothing",
+        "seen by too" if entry.wrong else "allowed": ", ".join(others),
         "errors": "; ".join(f"{identity}: {message}" for identity, message in row.errors.items()),
     }
     if row.example is not None:

@@ -18,7 +18,7 @@ from rlassay.cli.outputs import STDOUT, OutputError, opened, require_separate
 from rlassay.describe import did_you_mean, plain
 from rlassay.identify import identifiable
 from rlassay.identify.agreement import SCHEMA, Report, agree, declaration
-from rlassay.identify.finding import Finding, Identification
+from rlassay.identify.finding import Finding, Identification, Value
 from rlassay.interfaces import INTERFACES
 from rlassay.runner import TIMEOUTS, Runner, Settings, running
 from rlassay.subject import TargetError
@@ -159,13 +159,18 @@ def _print_operation(one: Identification, console: Console) -> None:
     for note in one.notes:
         print_row(console, Text("    note: ", style="yellow"), plain(note), 10)
     if one.verdict == "none":
-        closest = ", ".join(f"{name}={value!r}" for name, value in one.closest.items()) or "the lecture's"
+        closest = ", ".join(f"{name}={_short(value)}" for name, value in one.closest.items()) or "the lecture's"
         rows = [("closest", f"{closest}, which {one.observations - one.agreeing} observations contradict")]
+        rows = rows if one.agreeing else []
         if one.contradiction is not None:
             rows += [("contradiction", plain(one.contradiction.message)), ("call", one.contradiction.call)]
             rows += list(one.contradiction.inputs.items())
         print_rows(console, [(Text(label, style="cyan"), text) for label, text in rows], 4)
     console.print()
+
+
+def _short(value: Value) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
 def _said(finding: Finding) -> str:

@@ -34,6 +34,7 @@ from rlassay.faults.parts.statistics import (
     in_one_batch,
     largest_other,
     median,
+    not_guarded,
     of_batch,
     of_batch_when_uneven,
     of_halves,
@@ -120,6 +121,20 @@ _fault(
     in_batch,
 )
 _grpo("AD-07", "the batch's mean where G is odd", "THUDM/slime issue 1414", baseline=of_batch_when_uneven)
+_fault(
+    "grpo_advantages",
+    "AD-09",
+    "statistics over the groups, for each place in a group",
+    "tensorflow/agents issue 651",
+    lambda rewards, *, convention: normalised(rewards.T, convention=convention).T,
+)
+_fault(
+    "grpo_advantages",
+    "ADV-52",
+    "statistics over the groups, for each place in a group; NaN without contrast",
+    "textbook: dim=0",
+    lambda rewards, *, convention: not_guarded(rewards.T, convention).T,
+)
 _grpo("ADV-12", "the group's mean, but the batch's standard deviation", "textbook", divisor=batch_deviation)
 _grpo("ADV-13", "the batch's mean, but the group's standard deviation", "textbook", baseline=of_batch)
 _grpo("ADV-48", "the sizes of the advantages without sign", "textbook", guard=lambda a, r, c: guarded(a, r, c).abs())

@@ -139,6 +139,7 @@ for _operation in ("clipped_loss", "grpo_objective"):
     for _identity, _title, _source, _choose in CHOICES:
         add(_operation, _identity, _title, _source, choose=_choose)
     add(_operation, "CV-14", "log-ratios bounded to [−1, 1]", "prime-rl PR 1329", choice={"log_ratio_clamp": 1.0})
+    add(_operation, "LOS-85", "log-ratios bounded to [−10, 10]", "textbook", choice={"log_ratio_clamp": 10.0})
 
 _objective = partial(add, "grpo_objective")
 _objective("LOS-05", "the surrogate with its sign reversed", "textbook", finish=same)

@@ -132,6 +132,7 @@ for _operation in (DUAL, GSPO, BONUS):
 for _operation in (DUAL, GSPO):
     add(_operation, "LOS-05", "the loss with its sign reversed", "textbook", finish=same)
     add(_operation, "CV-14", "log-ratios bounded to [−1, 1]", "prime-rl PR 1329", choice={"log_ratio_clamp": 1.0})
+    add(_operation, "LOS-85", "log-ratios bounded to [−10, 10]", "textbook", choice={"log_ratio_clamp": 10.0})
 
 _ASIDE = ("CL-03", "CV-19", "CL-05", "CL-01")
 for _identity, _title, _source, _rho in RATIOS:

@@ -75,6 +75,9 @@ class _Inquiry:
             self._find_old_log_probs()
         drawn = [probe for probe in self._ask(random_questions(self.operation)) if not self._excused(probe)]
         self.probes += drawn
+        leaks = dict.fromkeys(name for probe in drawn for name in probe.leaks)
+        if leaks:
+            self.notes.append(f"lets a gradient into {' and '.join(leaks)}, which should be detached")
         misses = [probe for probe in self.probes if probe in self.unexplained or not self._agrees(probe)]
         found = Identification(
             operation=self.operation,

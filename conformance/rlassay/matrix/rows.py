@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,8 +23,11 @@ from rlassay.suite import all_checks
 from rlassay.torch_subject import TorchSubject
 from rlassay.variants import all_variants
 
-TRIED = 3
+TRIED = 4
 """So many of the checks that kill a fault are asked for the smallest input on which it shows."""
+
+DESCRIBED = re.compile("tensor of shape")
+"""What stands for the numbers of an input that has too many of them."""
 
 Form = Literal["reference", "fault", "generic", "variant"]
 
@@ -66,8 +70,8 @@ class Entry:
     """A subject of the matrix: what it is, and how it is made.
 
     `operations` are those in which it differs from the reference, `kind` is the kind of check that has to see a fault,
-    `raises` tells that a fault consists in raising, `validates` that its code refuses bad input, `excuse` says why a
-    law of robustness may find something in a variant.
+    `raises` tells that a fault consists in raising, `validates` that its code refuses bad input, `declares`
+    is the convention under which it is right, `excuse` says why a law of robustness may find something in a variant.
     """
 
     key: str
@@ -80,6 +84,7 @@ class Entry:
     kind: Kind = "conformance"
     raises: bool = False
     validates: bool = False
+    declares: str = ""
     excuse: Callable[[str], str] = field(default=lambda law: "", repr=False)
 
     @property
@@ -118,7 +123,8 @@ def _faulty(fault: Fault, form: Form, reference: Mapping[str, Function], mark: s
         return TorchSubject({**reference, fault.operation: fault.function}, fault.key)
 
     about = (fault.title, fault.source, (fault.operation,))
-    return Entry(fault.key, form, *about, make, mark, fault.kind, fault.raises, fault.validates)
+    declared = ", ".join(f"{name}={value!r}" for name, value in fault.convention.items())
+    return Entry(fault.key, form, *about, make, mark, fault.kind, fault.raises, fault.validates, declared)
 
 
 def assess(entry: Entry, profile: str, seed: int) -> Row:
@@ -130,7 +136,7 @@ def assess(entry: Entry, profile: str, seed: int) -> Row:
         if not_provided(check, subject.operations) is None:
             _count(row, check, subject, entry.raises, profile, seed)
     if entry.form == "fault":
-        row.example = _smallest(row, entry.make(), profile, seed)
+        row.example = _smallest(row, entry, profile, seed)
     row.seconds = round(time.perf_counter() - started, 3)
     return row
 
@@ -151,11 +157,13 @@ def _count(row: Row, check: Check, subject: TorchSubject, raises: bool, profile:
             row.errors.setdefault(check.id, f"{type(raised).__name__}: {raised}"[:200])
 
 
-def _smallest(row: Row, subject: TorchSubject, profile: str, seed: int) -> Example | None:
-    """The failure with the shortest inputs among those of the checks that tell most, each shrunk."""
-    checks = all_checks()
-    telling = sorted(row.kills, key=lambda identity: (_rank(checks[identity]), -row.kills[identity]))[:TRIED]
-    results = (run_check(checks[identity], subject, profile, seed) for identity in telling)
+def _smallest(row: Row, entry: Entry, profile: str, seed: int) -> Example | None:
+    """The failure with the smallest input among those of the checks that tell most, each shrunk."""
+    subject, checks = entry.make(), all_checks()
+    killing = [checks[identity] for identity in row.kills]
+    counting = [check for check in killing if check.kind == entry.kind and (entry.validates or not check.refuses)]
+    telling = sorted(counting or killing, key=lambda check: (_rank(check), -row.kills[check.id]))[:TRIED]
+    results = (run_check(check, subject, profile, seed) for check in telling)
     found = [
         Example(
             check=result.id,
@@ -168,11 +176,14 @@ def _smallest(row: Row, subject: TorchSubject, profile: str, seed: int) -> Examp
         for result in results
         if result.failure is not None
     ]
-    return min(found, key=lambda example: (not example.right, sum(map(len, example.inputs.values()))), default=None)
+    return min(found, key=lambda example: (not example.right, _size(example)), default=None)
 
 
 def _rank(check: Check) -> int:
-    """The value first, then the gradient, then claims with one fixed example, then the other laws; refusals last."""
-    if check.law.startswith("refuses-"):
-        return 4
+    """The value first, then the gradient, then claims with one fixed example, then the other laws."""
     return {"value": 0, "gradient": 1}.get(check.law, 2 if check.examples == 1 else 3)
+
+
+def _size(example: Example) -> int:
+    """How much there is to read of the inputs; what is only described counts as very much."""
+    return sum(len(text) if not DESCRIBED.search(text) else 10_000 for text in example.inputs.values())

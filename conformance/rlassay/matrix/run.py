@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from multiprocessing import connection
 from pathlib import Path
 from platform import python_version
+from types import FrameType
 from typing import IO, TypeVar
 
 import msgspec
@@ -115,7 +117,8 @@ def in_parallel(
     """
     if jobs == 1 or len(tasks) == 1:
         _quieten()
-        yield from (work(matrix, task) for task in tasks)
+        for task in tasks:
+            yield _uninterrupted(work, matrix, task)
         return
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
@@ -133,11 +136,37 @@ def in_parallel(
             pool.shutdown(cancel_futures=True)
 
 
+def _uninterrupted(work: Callable[[Matrix, Task], Result], matrix: Matrix, task: Task) -> Result:
+    """What a function gives for a task. Ctrl-C in a subject's call would count as what the subject raised, so that
+    nothing is kept of a task that it fell into.
+
+    Raises:
+        KeyboardInterrupt: there was one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work(matrix, task)
+    interrupted = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        result = work(matrix, task)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted.is_set():
+        raise KeyboardInterrupt
+    return result
+
+
 _MATRIX: Matrix | None = None
 
 
 def _prepare(reference: str, profile: str, seed: int) -> None:
     global _MATRIX
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _quieten()
     _MATRIX = plan(reference, profile, seed)
@@ -181,10 +210,18 @@ def read_rows(path: Path, matrix: Matrix) -> dict[str, Row]:
             return {}
         if msgspec.json.decode(first, type=Start) != matrix.start:
             return {}
-        rows = [msgspec.json.decode(line, type=Row) for line in lines if line.endswith(b"}")]
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise MatrixError(f"{path}: is not the record of a matrix: {error}; remove it or name another file") from error
+    rows = filter(None, map(_row_of, lines))
     return {row.subject: row for row in rows if _holds(row, matrix)}
+
+
+def _row_of(line: bytes) -> Row | None:
+    """The row of a line; None where it is cut off or broken, so that the subject runs again."""
+    try:
+        return msgspec.json.decode(line, type=Row)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 @contextmanager

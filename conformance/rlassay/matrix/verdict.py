@@ -43,7 +43,7 @@ def judged(rows: Sequence[Row], entries: Mapping[str, Entry], recorded: Mapping[
     wrong = [row for row in rows if entries[row.subject].wrong]
     right = [row for row in rows if not entries[row.subject].wrong]
     survivors = [row.subject for row in wrong if not killers(row, entries[row.subject])]
-    flagged = {row.subject: flags for row in right if (flags := _flags(row, entries[row.subject]))}
+    flagged = {row.subject: found for row in right if (found := flags(row, entries[row.subject]))}
     broken = {row.subject: failures for row in rows if (failures := _failures(row))}
     lost = {row.subject: missing for row in wrong if row.form == "fault" and (missing := _lost(row, recorded))}
     complete = len(rows) == len(entries)
@@ -54,7 +54,7 @@ def killers(row: Row, entry: Entry) -> list[str]:
     """The checks that kill a fault and count: those of robustness only where it is one of robustness, and those that
     want bad input refused only where the fault's code would do so."""
     checks = [all_checks()[identity] for identity in row.kills]
-    counting = (check for check in checks if entry.validates or not check.law.startswith("refuses-"))
+    counting = (check for check in checks if entry.validates or not check.refuses)
     return [check.id for check in counting if entry.kind == "robustness" or check.kind == "conformance"]
 
 
@@ -80,7 +80,7 @@ def _lost(row: Row, recorded: Mapping[str, Sequence[str]]) -> list[str]:
     return [law for law in recorded.get(row.subject, ("(not on record)",)) if law not in seen]
 
 
-def _flags(row: Row, entry: Entry) -> list[str]:
+def flags(row: Row, entry: Entry) -> list[str]:
     """The checks that flag a correct subject without a lapse on record."""
     checks = all_checks()
     return [

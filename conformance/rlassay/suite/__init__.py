@@ -13,6 +13,7 @@ from rlassay.suite import (
     kl,
     log_prob,
     loss,
+    loss_extremes,
     number_search,
     returns,
     sampling,
@@ -23,7 +24,7 @@ from rlassay.suite import (
 )
 from rlassay.topic import Topic
 
-__all__ = ["ALL", "all_checks", "claims", "domain_of"]
+__all__ = ["ALL", "all_checks", "claims", "domain_of", "loss_extremes"]
 
 ALL: tuple[Topic, ...] = tuple(
     module.TOPIC

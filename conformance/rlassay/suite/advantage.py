@@ -38,6 +38,40 @@ def domain(operation: str) -> Domain:
 
 TOPIC = Topic(*map(domain, ADVANTAGES))
 
+SMALL = (2.0**-10, 2.0**-14, 2.0**-20)
+"""Differences of rewards that are exact in float32, and a contrast like any other. (Where σ divides, an ε of 1e-8 that
+nobody declares shows in them.)"""
+
+
+def _declare_small(operation: str) -> None:
+    @TOPIC.check(
+        operation,
+        law="small-contrast",
+        kind="robustness" if operation == "grpo_advantages" else "conformance",
+        examples=len(SMALL),
+        title=f"{operation} takes a small contrast for a contrast",
+    )
+    def small_contrast(trial: Trial) -> None:
+        """Rewards 0 and 2⁻²⁰; there is no threshold below which they are alike."""
+        spread = trial.draw.choice("spread", SMALL)
+        trial.agree(operation, {"rewards": Tensor(spread * np.array([[0.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 1.0, 1.0]]))})
+
+
+for _operation in ADVANTAGES:
+    _declare_small(_operation)
+
+
+def _declare_nearly_equal(operation: str) -> None:
+    @TOPIC.check(operation, law="nearly-equal", examples=1, title=f"{operation} compares rewards exactly")
+    def nearly_equal(trial: Trial) -> None:
+        """1 and 1 + 2⁻²⁰ differ."""
+        near = 1 + 2.0**-20
+        trial.agree(operation, {"rewards": Tensor(np.array([[1.0, near, 1.0], [near, 1.0, near], [near, near, near]]))})
+
+
+_declare_nearly_equal("max_advantages")
+_declare_nearly_equal("keep_groups")
+
 
 def _declare(operation: str) -> None:
     @TOPIC.check(operation, law="group-order", title=f"{operation} follows the order inside a group")

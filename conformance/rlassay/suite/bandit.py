@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlassay.check import Trial
 from rlassay.draw import Draw
 from rlassay.laws import Domain
 from rlassay.refusals import longer
@@ -65,3 +66,11 @@ TOPIC = Topic(
         refusals={"scores-of-another-length": longer("scores"), "rewards-of-another-length": longer("rewards")},
     ),
 )
+
+
+@TOPIC.check("expected_return", law="as-they-are", examples=1, title="expected_return takes probabilities as they are")
+def as_they_are(trial: Trial) -> None:
+    """Some that add up to 5/4, or to 3/4, are not rescaled."""
+    for probabilities in ([0.5, 0.75], [0.25, 0.5]):
+        arguments = {"probabilities": Tensor(np.array(probabilities)), "returns": Tensor(np.array([1.0, -2.0]))}
+        trial.agree("expected_return", arguments)

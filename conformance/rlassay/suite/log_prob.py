@@ -8,7 +8,7 @@ from rlassay.check import Trial, require
 from rlassay.draw import Draw
 from rlassay.inputs import batch_shape, log_probs, mask
 from rlassay.laws import Case, Domain, Refusal
-from rlassay.refusals import cut, number, value_in
+from rlassay.refusals import cut, floats, number, value_in
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
@@ -100,12 +100,12 @@ def hidden(draw: Draw, arguments: Arguments, fill: tuple[float, ...]) -> Argumen
     return replaced(arguments, logits=logits, token_ids=ids)
 
 
-def with_ids(value: int) -> Refusal:
-    """A scored id outside the vocabulary."""
+def with_ids(value: int, beyond: bool = False) -> Refusal:
+    """Every scored id replaced, counted from the end of the vocabulary if it is to be beyond."""
 
     def spoil(arguments: Arguments) -> Arguments:
         ids = arguments["token_ids"].array.copy()
-        ids[:, 1:] = value
+        ids[:, 1:] = value + beyond * arguments["logits"].array.shape[-1]
         changed = replaced(arguments, token_ids=ids)
         return replaced(changed, mask=np.ones_like(changed["mask"].array)) if "mask" in changed else changed
 
@@ -121,8 +121,9 @@ TOPIC = Topic(
         per_row=True,
         scramble=unread,
         refusals={
-            "an-id-beyond-the-vocabulary": with_ids(10**6),
+            "an-id-beyond-the-vocabulary": with_ids(0, beyond=True),
             "a-negative-id": with_ids(-1),
+            "ids-that-are-floats": floats("token_ids"),
             "ids-of-another-length": cut("token_ids"),
             "temperature-zero": number("temperature", 0.0),
             "a-negative-temperature": number("temperature", -1.0),
@@ -138,7 +139,7 @@ TOPIC = Topic(
         scramble=hidden,
         claims={"masked": ("B6.6",), "masked-nonfinite": ("B6.6",)},
         refusals={
-            "an-id-beyond-the-vocabulary": with_ids(10**6),
+            "an-id-beyond-the-vocabulary": with_ids(0, beyond=True),
             "a-mask-of-another-length": cut("mask"),
             "a-mask-that-is-not-0-or-1": value_in("mask", 0.5),
         },
@@ -158,7 +159,11 @@ TOPIC = Topic(
         per_row=True,
         refusals={
             "no-actions": number("n_actions", 0),
-            "an-action-id-beyond-the-last": value_in("action_ids", 99),
+            "an-action-id-beyond-the-last": Refusal(
+                "action_ids", lambda a: replaced(a, action_ids=np.full(a["action_ids"].array.shape, a["n_actions"]))
+            ),
+            "action-ids-that-are-floats": floats("action_ids"),
+            "an-action-id-below-minus-one": value_in("action_ids", -2),
             "ids-of-another-length": cut("action_ids"),
         },
     ),
@@ -238,9 +243,9 @@ def masked_padding(trial: Trial) -> None:
 def _declare_large_vocabulary(operation: str, case: Case) -> None:
     @TOPIC.check(operation, law="large-vocabulary", examples=2, title=f"{operation} reads all of a large vocabulary")
     def large_vocabulary(trial: Trial) -> None:
-        """Each of 300 logits counts, the last one most."""
-        logits = trial.draw.normal(1, 3, 300) + np.linspace(0.0, 2.0, 300)
-        ids = Tensor(trial.draw.integers(0, 299, 1, 3), "int64")
+        """Each of 1031 logits, a prime, counts, the last one most."""
+        logits = trial.draw.normal(1, 3, 1031) + np.linspace(0.0, 2.0, 1031)
+        ids = Tensor(trial.draw.integers(0, 1030, 1, 3), "int64")
         arguments = {"logits": Tensor(logits), "token_ids": ids, "mask": Tensor(np.ones((1, 2)))}
         names = tuple(case(trial.draw, trial.convention))
         trial.agree(operation, {name: arguments[name] for name in names if name in arguments}, gradient=True)
@@ -249,3 +254,18 @@ def _declare_large_vocabulary(operation: str, case: Case) -> None:
 _declare_large_vocabulary("token_log_probs", token_log_probs_case)
 _declare_large_vocabulary("masked_log_probs", masked_log_probs_case)
 _declare_large_vocabulary("entropy", entropy_case)
+
+
+@TOPIC.check(
+    "action_log_probs",
+    law="outside-nonfinite",
+    kind="robustness",
+    title="action_log_probs ignores NaN and inf at tokens of no action",
+)
+def outside_nonfinite(trial: Trial) -> None:
+    """The log-probs where the id is −1 reach nothing."""
+    arguments = action_case(trial.draw, trial.convention)
+    outside = arguments["action_ids"].array == -1
+    filled = np.where(outside, trial.draw.pick((np.nan, np.inf, -np.inf), *outside.shape), arguments["log_probs"].array)
+    want = trial.expect("action_log_probs", arguments)
+    trial.agree("action_log_probs", replaced(arguments, log_probs=filled), want, gradient=True)

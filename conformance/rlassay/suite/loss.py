@@ -8,7 +8,7 @@ from rlassay.check import NotDeclared, Trial, require
 from rlassay.comparison import require_value
 from rlassay.draw import Draw
 from rlassay.laws import Case, Domain, Refusal
-from rlassay.refusals import cut, integers, longer, number, value_in
+from rlassay.refusals import cut, integers, longer, number, shorter, value_in
 from rlassay.subject import Observation
 from rlassay.suite.loss_inputs import (
     MODES,
@@ -67,6 +67,7 @@ TOPIC = Topic(
                 "constant", lambda a: {k: a[k] for k in ("values", "mask")} | {"mode": "constant"}
             ),
             "a-constant-of-zero": Refusal("constant", lambda a: a | {"mode": "constant", "constant": 0.0}),
+            "a-negative-constant": Refusal("constant", lambda a: a | {"mode": "constant", "constant": -1.0}),
         },
     ),
     domain("sft_loss", policy_case),
@@ -110,6 +111,7 @@ TOPIC = Topic(
         refusals={
             "advantages-of-another-length": longer("advantages"),
             "a-constant-of-zero": number("constant", 0.0),
+            "a-negative-constant": number("constant", -1.0),
         },
     ),
     domain(
@@ -132,6 +134,7 @@ TOPIC = Topic(
         refusals={
             "a-reference-of-another-length": cut("ref_log_probs"),
             "rewards-of-another-size": longer("rewards"),
+            "too-few-rewards": shorter("rewards"),
             "integer-rewards": integers("rewards"),
         },
     ),
@@ -155,18 +158,22 @@ TOPIC = Topic(
 )
 
 
+LONG = 4099
+"""Tokens of a long row: no chunks of equal size make it up."""
+
+
 def long_case(operation: str, draw: Draw, convention: Convention) -> Arguments:
-    """One sequence of 4096 tokens whose terms are all alike, in bfloat16."""
+    """One sequence of 4099 tokens, a prime, whose terms are all alike, in bfloat16."""
     case = TOPIC.domains[operation].case(draw, convention)
     long: Arguments = {}
     for name, value in case.items():
         if not isinstance(value, Tensor):
             long[name] = value
             continue
-        shape = (1, 4096) if value.array.ndim == 2 and name != "rewards" else (1,) * value.array.ndim
+        shape = (1, LONG) if value.array.ndim == 2 and name != "rewards" else (1,) * value.array.ndim
         fill = {"log_probs": -1.0, "old_log_probs": -1.0, "baselines": 0.0, "old_values": 0.0, "returns": 2.0}
         long[name] = Tensor(np.full(shape, fill.get(name, 1.0)), "bfloat16")
-    return long | {name: 4096 for name in ("total_tokens",) if name in long}
+    return long | {name: LONG for name in ("total_tokens",) if name in long}
 
 
 @TOPIC.check("microbatch_loss", law="parts", title="microbatch_loss of the parts of a batch adds up to its grpo_loss")
@@ -248,7 +255,7 @@ def _declare(operation: str) -> None:
         operation,
         law="accumulation",
         examples=len(MODES) if operation == "aggregate" else 1,
-        title=f"{operation} accumulates 4096 equal bfloat16 terms in float32 or better",
+        title=f"{operation} accumulates 4099 equal bfloat16 terms in float32 or better",
     )
     def accumulation(trial: Trial) -> None:
         """A running bfloat16 sum of ones stops at 256."""

@@ -128,7 +128,7 @@ TOPIC = Topic(
         per_row=True,
         scramble=unread,
         refusals={
-            "an-id-beyond-the-vocabulary": with_ids(10**6),
+            "an-id-beyond-the-vocabulary": with_ids(0, beyond=True),
             "temperature-zero": asking("temperature", 0.0),
             "a-negative-temperature": asking("temperature", -1.0),
             "top-k-zero": asking("top_k", 0),

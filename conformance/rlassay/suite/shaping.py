@@ -258,6 +258,20 @@ def extreme_buffers(trial: Trial) -> None:
     trial.agree("overlong_penalty", {"lengths": lengths, "max_length": max_length, "buffer": buffer})
 
 
+@TOPIC.check(
+    "whiten",
+    law="small-contrast",
+    kind="robustness",
+    examples=3,
+    title="whiten takes a small contrast for a contrast",
+)
+def small_contrast(trial: Trial) -> None:
+    """Values 0 and 2⁻²⁰ at the smallest."""
+    spread = trial.draw.choice("spread", (2.0**-10, 2.0**-14, 2.0**-20))
+    values = spread * np.array([[0.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
+    trial.agree("whiten", {"values": Tensor(values), "mask": Tensor(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]))})
+
+
 def _declare_no_gradient(operation: str) -> None:
     domain = TOPIC.domains[operation]
 

@@ -295,6 +295,6 @@ def _declare_accumulation(operation: str, arguments: Arguments) -> None:
 
 _declare_old("dual_clip_loss", dual_case)
 _declare_old("gspo_loss", gspo_case)
-_declare_accumulation("dual_clip_loss", constant_ratio((1, 4096), -1.0, 0.0, 1.0) | WIDE)
-_declare_accumulation("gspo_loss", constant_ratio((1, 4096), -1.0, 1.0, 1.0) | WIDE)
+_declare_accumulation("dual_clip_loss", constant_ratio((1, 4099), -1.0, 0.0, 1.0) | WIDE)
+_declare_accumulation("gspo_loss", constant_ratio((1, 4099), -1.0, 1.0, 1.0) | WIDE)
 _declare_accumulation("entropy_bonus", {"logits": Tensor(np.zeros((1, 1025, 2))), "mask": Tensor(np.ones((1, 1024)))})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlassay.check import Trial
 from rlassay.draw import Draw
 from rlassay.laws import Domain
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
-START, END, ASSISTANT, USER, TOOL, NEWLINE = 90, 91, 92, 93, 94, 95
+START, END, USER, ASSISTANT, TOOL, NEWLINE = 90, 91, 92, 93, 94, 95
 SPECIAL = {"im_start": START, "im_end": END, "assistant": ASSISTANT, "newline": NEWLINE}
 
 
@@ -72,3 +73,16 @@ TOPIC = Topic(
         result="bool",
     ),
 )
+
+
+@TOPIC.check(
+    "response_mask",
+    law="negative-inside",
+    kind="robustness",
+    title="response_mask takes a negative id that is not trailing for a token",
+)
+def negative_inside(trial: Trial) -> None:
+    """Only the negative ids at the end of a row are padding."""
+    pad = trial.draw.choice("pad", (-1, -100))
+    ids = [START, ASSISTANT, NEWLINE, 5, pad, 6, END, NEWLINE, pad]
+    trial.agree("response_mask", {"token_ids": Tensor(np.array([ids]), "int64"), **SPECIAL})

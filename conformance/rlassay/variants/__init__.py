@@ -43,13 +43,16 @@ NUMPY = "numpy inside, which has no bfloat16"
 EXACT = "Python's exact numbers, which know no NaN"
 GRAPHED = "leaves a graph on what is to be a constant"
 
+EPSILON = "an ε of 1e-8 that it does not declare"
+
 LAPSES: Mapping[str, tuple[str, ...]] = {
     UNVALIDATED: ("refuses-",),
-    MULTIPLIED: ("masked-nonfinite", "B6.6-nonfinite"),
+    MULTIPLIED: ("masked-nonfinite", "B6.6-nonfinite", "outside-nonfinite"),
     ROUNDED: ("inexact-no-contrast", "B10.6-float32"),
     EMPTY: ("all-masked",),
     BANNED: ("banned-tokens-gradient",),
     CANCELLING: ("never-negative", "P7.2-float32"),
+    EPSILON: ("small-contrast",),
     EXTREME: ("extreme-logits",),
     NUMPY: ("bfloat16",),
     GRAPHED: ("no-gradient",),

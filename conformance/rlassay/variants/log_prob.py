@@ -220,7 +220,7 @@ def scattered(log_probs: Tensor, action_ids: Tensor, n_actions: int) -> Tensor:
     return sums.scatter_add(1, action_ids + 1, log_probs)[:, 1:]
 
 
-@VARIANTS.variant("action_log_probs", "a batched product with one-hot ids")
+@VARIANTS.variant("action_log_probs", "a batched product with one-hot ids", lapses=(MULTIPLIED,))
 def one_hot_product(log_probs: Tensor, action_ids: Tensor, n_actions: int) -> Tensor:
     hot = F.one_hot(action_ids + 1, n_actions + 1)[:, :, 1:].float()
     return torch.bmm(log_probs.float().unsqueeze(1), hot).squeeze(1).to(log_probs.dtype)

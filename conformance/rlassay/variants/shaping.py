@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlassay.variants import GRAPHED, MULTIPLIED, ROUNDED, Variants
+from rlassay.variants import EPSILON, GRAPHED, MULTIPLIED, ROUNDED, Variants
 
 VARIANTS = Variants()
 
@@ -63,7 +63,7 @@ def on_a_list(values: Tensor, mask: Tensor) -> Tensor:
     return torch.tensor(rows, dtype=values.dtype)
 
 
-@VARIANTS.variant("whiten", "1e-8 beside σ, which rounding hides", lapses=(MULTIPLIED, ROUNDED, GRAPHED))
+@VARIANTS.variant("whiten", "1e-8 beside σ, which rounding hides", lapses=(MULTIPLIED, ROUNDED, GRAPHED, EPSILON))
 def plus_1e_8(values: Tensor, mask: Tensor) -> Tensor:
     x, m = values.float() if values.dtype == torch.bfloat16 else values, mask.float()
     mean = (x * m).sum() / m.sum().clamp(min=1)

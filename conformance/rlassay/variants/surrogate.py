@@ -190,9 +190,9 @@ class _Sequence(torch.autograd.Function):
         return torch.minimum(s * a, s.clamp(1 - low, 1 + high) * a)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         (gradient,) = ctx.saved_tensors
-        return grad * gradient, None, None, None
+        return grads[0] * gradient, None, None, None
 
 
 @VARIANTS.variant(

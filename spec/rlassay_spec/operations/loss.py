@@ -204,8 +204,8 @@ def grpo_objective(
 
     Special cases: sequence b = n·G + j has the reward R[n, j]. A group without contrast adds its KL only. The KL
     carries no importance weight, is averaged under the same mask and aggregation, and its gradient flows into
-    log_probs; β = 0 leaves `clipped_loss`. old_log_probs and ref_log_probs are constants. `log_ratio_clamp` does not
-    touch the KL, `k3_clamp` does.
+    log_probs; β = 0 leaves `clipped_loss`. old_log_probs, ref_log_probs and rewards are constants.
+    `log_ratio_clamp` does not touch the KL, `k3_clamp` does.
 
     Shapes and units: log_probs, old_log_probs, ref_log_probs, mask [B, T], rewards [N, G] with N·G = B → scalar;
     log-probs in nats. The gradient flows into log_probs.

@@ -54,9 +54,9 @@ def kl_rewards(
 def overlong_penalty(lengths: Lengths, max_length: int, buffer: int) -> LengthPenalties:
     """The soft punishment of answers that come close to the largest length.
 
-    out[b] = 0                                      if |y_b| ≤ max_length − buffer
+    out[b] = 0                                       if |y_b| ≤ max_length − buffer
              ((max_length − buffer) − |y_b|)/buffer  if max_length − buffer < |y_b| ≤ max_length
-             −1                                     if |y_b| > max_length
+             −1                                      if |y_b| > max_length
 
     Source: Yu et al., DAPO: An Open-Source LLM Reinforcement Learning System at Scale, eq. 13.
 

@@ -20,7 +20,7 @@ def dual_clip_loss(
     """The clipped surrogate with a second bound, on how much one bad token may cost.
 
     ρ = exp(log π − log π_old),   S = min(ρ Â, clip(ρ, 1 − clip_low, 1 + clip_high) Â)
-    L = aggregate(−S) where Â ≥ 0,   L = aggregate(−max(S, dual_clip Â)) where Â < 0
+    L = aggregate(−S) where Â ≥ 0,   L = aggregate(−max(S, dual_clip Â)) where Â < 0,   in the declared `aggregation`
     ∂L/∂log π ∝ −ρ Â, but 0 where Â > 0 and ρ > 1 + clip_high, or Â < 0 and ρ < 1 − clip_low or ρ > dual_clip
 
     Source: Ye et al. 2020, Mastering Complex Control in MOBA Games with Deep Reinforcement Learning, eq. 5.
@@ -31,7 +31,7 @@ def dual_clip_loss(
     with gradient 0 outside. Â = 0 adds nothing.
 
     Shapes and units: log_probs, old_log_probs, mask [B, T], advantages [B] → scalar; log-probs in nats. The gradient
-    flows into log_probs.
+    flows into log_probs alone; advantages are constants.
 
     Free: the gradient where ρ is exactly on a bound.
 
@@ -65,7 +65,7 @@ def gspo_loss(
     length-normalised log-ratio to [−c, c] before exp, with gradient 0 outside. Â = 0 adds nothing.
 
     Shapes and units: log_probs, old_log_probs, mask [B, T], advantages [B] → scalar; log-probs in nats. The gradient
-    flows into log_probs.
+    flows into log_probs alone; advantages are constants.
 
     Free: the gradient of a row where s is exactly on a bound.
 
@@ -77,9 +77,10 @@ def gspo_loss(
 
 
 def entropy_bonus(logits: Logits, mask: Mask) -> Scalar:
-    """Mean entropy of the distributions that the sampled tokens were drawn from, to be rewarded.
+    """Entropy of the distributions that the sampled tokens were drawn from, aggregated, to be rewarded.
 
-    out = aggregate(H),   H[b, t] = −Σ_v p_v log p_v  with  p = softmax(logits[b, t]), which predicts token t+1
+    out = aggregate(H) in the declared `aggregation` (the lectures': the sum over the tokens, over B)
+    H[b, t] = −Σ_v p_v log p_v  with  p = softmax(logits[b, t]), which predicts token t+1
 
     Source: Williams and Peng 1991, Function Optimization using Connectionist Reinforcement Learning Algorithms, §3;
     Schulman et al. 2017, Proximal Policy Optimization Algorithms, eq. 9.

@@ -214,8 +214,9 @@ def _surrogate(
     """The gradient lives in an interval of the log-ratio.
 
     It is free at both clip bounds whatever the sign: where the branches of min tie, formulas share it out differently.
-    `size` is the advantage's scale. Where the advantage is lost in its rounding, so is its sign, and with it the side
-    that is clipped: the larger of both ratios counts, and the gradient may be alive or dead.
+    A ratio that is clipped still rounds into what is written as ρ − relu(ρ − bound). `size` is the advantage's scale.
+    Where the advantage is lost in its rounding, so is its sign, and with it the side that is clipped: the larger of
+    both ratios counts, and the gradient may be alive or dead.
     """
     if size == 0:
         return Token()
@@ -235,7 +236,7 @@ def _surrogate(
         return Token(-used * advantage, max(ratio, 1 + high) * rounding, 0.0, ratio * rounding, kink)
     if start <= log_ratio <= end:
         return Token(-used * advantage, used * rounding, -ratio * advantage, ratio * rounding, kink)
-    return Token(-used * advantage, used * rounding, kink=kink)
+    return Token(-used * advantage, max(used * rounding, ratio * size), kink=kink)
 
 
 def _squared_error(value: float, old: float, target: float, clip: float | None) -> Token:

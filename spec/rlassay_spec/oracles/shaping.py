@@ -54,7 +54,7 @@ def kl_rewards(
 
 
 def overlong_penalty(lengths: npt.ArrayLike, max_length: int, buffer: int) -> Expected:
-    """Exactly 0, then a slope down to −1. Its scale is that of two quotients, start/buffer and length/buffer."""
+    """Exactly 0, then a slope down to −1, which may be taken from quotients as large as max_length/buffer."""
     sizes = ids_of("lengths", lengths, "B")
     check_range("buffer", buffer, 1, max_length)
     value, scale = np.zeros(sizes.shape), np.zeros(sizes.shape)
@@ -64,5 +64,5 @@ def overlong_penalty(lengths: npt.ArrayLike, max_length: int, buffer: int) -> Ex
             raise ValueError(f"lengths: has {length}, expected ≥ 0")
         if length > free:
             counted = min(length, max_length)
-            value[b], scale[b] = (free - counted) / buffer, (free + counted) / buffer
+            value[b], scale[b] = (free - counted) / buffer, (max_length + counted) / buffer
     return Expected(value, scale)

@@ -107,7 +107,8 @@ def _clipped(
     """The surrogate of one log-ratio, with its slope in that; `size` is the scale of what rounds into the log-ratio.
 
     The gradient lives in an interval of the log-ratio. It is free at both clip bounds whatever the sign: where the
-    branches of min tie, formulas share it out differently.
+    branches of min tie, formulas share it out differently. A ratio that is clipped still rounds into what is written as
+    ρ − relu(ρ − bound).
     """
     if advantage == 0:
         return Token()
@@ -124,4 +125,4 @@ def _clipped(
     kink = min(abs(log_ratio - edge) for edge in edges)
     if start <= log_ratio <= end:
         return Token(-used * advantage, used * rounding, -ratio * advantage, ratio * rounding, kink)
-    return Token(-used * advantage, used * rounding, kink=kink)
+    return Token(-used * advantage, max(used * rounding, ratio * abs(advantage)), kink=kink)

@@ -102,6 +102,12 @@ def in_one_batch(rewards: Tensor, *, convention: Convention) -> Tensor:
     return normalised(rewards.reshape(1, -1), convention=convention).reshape(rewards.shape)
 
 
+def not_guarded(rewards: Tensor, convention: Convention) -> Tensor:
+    """Mean and standard deviation, and whatever 0/0 gives."""
+    r = constant(rewards)
+    return ((r - mean(r)) / deviation(r, convention)).to(rewards.dtype)
+
+
 def largest_other(r: Tensor) -> Tensor:
     """The largest reward of the others in the group."""
     own = torch.eye(r.shape[1], dtype=torch.bool)
