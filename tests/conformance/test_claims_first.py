@@ -28,6 +28,7 @@ from rlassay.suite.claims import (
     sorting,
     trajectory,
 )
+from rlassay.suite.claims.trajectory import ROLES
 from rlassay.torch_subject import TorchSubject
 from rlassay_spec import exact
 from rlassay_spec.operations import OPERATIONS
@@ -182,8 +183,7 @@ def endless_game(hidden: int, guesses: list[int]) -> tuple[list[str], float]:
 
 def mask_with(*roles: str, header: bool = False) -> Callable[..., torch.Tensor]:
     """The mask of the content of these turns (by the ids of the suite) and of the closing token of every turn."""
-    ids_of = {"assistant": 92, "user": 93, "tool": 94}
-    kept = {ids_of[role] for role in roles}
+    kept = {ROLES[role] for role in roles}
 
     def mask(token_ids: torch.Tensor, im_start: int, im_end: int, assistant: int, newline: int) -> torch.Tensor:
         out = torch.zeros(token_ids.shape, dtype=torch.bool)
