@@ -43,6 +43,9 @@ from rlassay.torch_subject import TorchSubject
 
 PACKAGE = "rlassay_impl"
 RECORD = Path(__file__).with_name("mutants.toml")
+LEFT_OUT = ("__init__", "policy")
+"""Modules that no operation is made of."""
+
 FIELDS = ("module", "function", "before", "after")
 SECONDS = 120.0
 """A mutant that takes longer runs for ever, and is killed by that."""
@@ -212,7 +215,7 @@ def main() -> int:
     parser.add_argument("--module", action="append", help="module of the reference (repeatable); all if not given")
     options = parser.parse_args()
     house = Path(importlib.import_module(PACKAGE).__path__[0])
-    paths = sorted(path for path in house.glob("*.py") if path.stem != "__init__")
+    paths = sorted(path for path in house.glob("*.py") if path.stem not in LEFT_OUT)
     chosen = [path for path in paths if not options.module or path.stem in options.module]
     recorded = [Known(**entry) for entry in tomllib.loads(RECORD.read_text(encoding="utf-8"))["survivor"]]
     judged = reached(paths, importlib.import_module(PACKAGE).__all__)

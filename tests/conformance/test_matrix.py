@@ -169,8 +169,9 @@ def test_a_variant_is_flagged_by_conformance_and_by_robustness_that_it_has_no_ex
     def unvalidated(log_probs: Any, ref_log_probs: Any) -> Any:
         return log_probs - ref_log_probs.detach()
 
-    refusal = "kl_k1/refuses-a-reference-of-another-length"
-    assert verdict_of(entry(unvalidated, form="variant")).flagged == {"kl_k1/X": [refusal]}
+    flagged = verdict_of(entry(unvalidated, form="variant")).flagged["kl_k1/X"]
+    assert "kl_k1/refuses-a-reference-of-another-length" in flagged
+    assert all(identity.startswith("kl_k1/refuses-") for identity in flagged)
     assert not verdict_of(entry(unvalidated, form="variant", excuse=all_variants()["kl_k1-in_double"].excuse)).flagged
 
 

@@ -122,6 +122,7 @@ TOPIC = Topic(
         scramble=unread,
         refusals={
             "an-id-beyond-the-vocabulary": with_ids(0, beyond=True),
+            "an-id-far-beyond-the-vocabulary": with_ids(10**6),
             "a-negative-id": with_ids(-1),
             "ids-that-are-floats": floats("token_ids"),
             "ids-of-another-length": cut("token_ids"),

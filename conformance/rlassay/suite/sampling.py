@@ -133,6 +133,7 @@ TOPIC = Topic(
             "a-negative-temperature": asking("temperature", -1.0),
             "top-k-zero": asking("top_k", 0),
             "top-p-zero": asking("top_p", 0.0),
+            "a-negative-top-p": asking("top_p", -0.5),
             "top-p-above-one": asking("top_p", 1.5),
         },
     ),

@@ -23,6 +23,8 @@ def sorting_case(draw: Draw, convention: Convention) -> Arguments:
         "reversed": np.sort(prompt)[::-1],
         "constant": np.full(length, prompt[0]),
     }[kind]
+    shift = draw.choice("shift", (0, 5000))
+    prompt, response = prompt + shift, response + shift
     if draw.choice("type", ("list", "tensor")) == "list":
         return {"prompt": prompt.tolist(), "response": response.tolist()}
     return {"prompt": Tensor(prompt, "int64"), "response": Tensor(response, "int64")}
@@ -34,7 +36,11 @@ def domain(operation: str) -> Domain:
         operation,
         sorting_case,
         result="number",
-        refusals={"a-response-of-another-length": Refusal("response", _one_more)},
+        refusals={
+            "a-response-of-another-length": Refusal("response", _one_more),
+            "a-response-that-is-too-short": Refusal("response", _one_less),
+            "tensors-of-two-axes": Refusal("prompt", _two_axes),
+        },
     )
 
 
@@ -43,6 +49,17 @@ def _one_more(arguments: Arguments) -> Arguments:
     if isinstance(response, Tensor):
         return arguments | {"response": response.with_array(np.append(response.array, 0))}
     return arguments | {"response": [*response, 0]}
+
+
+def _one_less(arguments: Arguments) -> Arguments:
+    response = arguments["response"]
+    if isinstance(response, Tensor):
+        return arguments | {"response": response.with_array(response.array[:-1])}
+    return arguments | {"response": response[:-1]}
+
+
+def _two_axes(arguments: Arguments) -> Arguments:
+    return {name: Tensor(np.full((2, 3), 1), "int64") for name in arguments}
 
 
 TOPIC = Topic(domain("position_reward"), domain("inclusion_order_reward"))

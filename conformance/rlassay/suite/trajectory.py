@@ -11,7 +11,9 @@ from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
-START, END, USER, ASSISTANT, TOOL, NEWLINE = 90, 91, 92, 93, 94, 95
+START, END, USER, ASSISTANT, TOOL, NEWLINE = 1090, 1091, 1092, 1093, 1094, 1095
+"""Ids as large as real ones: Python keeps one object each for small numbers only."""
+
 SPECIAL = {"im_start": START, "im_end": END, "assistant": ASSISTANT, "newline": NEWLINE}
 
 
