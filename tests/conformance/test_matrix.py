@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import rlassay_impl
+from rlassay import variants
 from rlassay.faults import Function, all_faults, unexpressed
 from rlassay.faults.parts import advantage, statistics
 from rlassay.matrix import run as running
@@ -215,6 +216,13 @@ def test_no_public_report_is_forgotten() -> None:
     last = {identity[:2]: int(identity[3:]) for identity in numbered}
     assert numbered == sorted(f"{family}-{n:02}" for family, most in last.items() for n in range(1, most + 1))
     assert len(numbered) == 130
+
+
+def test_no_legitimate_choice_is_forgotten() -> None:
+    left_out = [identity for ids in variants.unexpressed().values() for identity in ids]
+    stood_for = {variant.seen for variant in all_variants().values() if variant.seen.startswith("CV-")}
+    assert not stood_for & set(left_out)
+    assert sorted({*stood_for, *left_out}) == [f"CV-{n:02}" for n in range(1, 66)]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from rlassay import variants
 from rlassay.describe import KNOWN_OPERATIONS
 from rlassay.faults import unexpressed
 from rlassay.matrix.rows import Entry, Row
@@ -57,6 +58,8 @@ def _unexpressed() -> Iterator[str]:
     yield from ("", "## Reports that are no fault here", "")
     yield from (f"- {identity} is one with {key}" for identity, key in same.items())
     yield from (f"- {', '.join(ids)}: {reason}" for reason, ids in outside.items())
+    yield from ("", "## Choices without a variant", "")
+    yield from (f"- {', '.join(ids)}: {reason}" for reason, ids in variants.unexpressed().items())
 
 
 def _summary(rows: Sequence[Row], entries: Mapping[str, Entry]) -> Iterator[str]:

@@ -8,9 +8,11 @@ may find in one is on record as its `lapses`.
 from __future__ import annotations
 
 import importlib
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from rlassay.torch_subject import TorchSubject
@@ -113,6 +115,12 @@ class Variants:
             return function
 
         return declare
+
+
+def unexpressed() -> dict[str, list[str]]:
+    """Ids of legitimate choices that no variant stands for, by the reason."""
+    document = tomllib.loads(Path(__file__).with_name("unexpressed.toml").read_text(encoding="utf-8"))
+    return {reason: entry["ids"] for reason, entry in document.items()}
 
 
 @cache
