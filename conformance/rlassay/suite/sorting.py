@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from rlassay.draw import Draw
@@ -39,7 +41,8 @@ def domain(operation: str) -> Domain:
         refusals={
             "a-response-of-another-length": Refusal("response", _one_more),
             "a-response-that-is-too-short": Refusal("response", _one_less),
-            "tensors-of-two-axes": Refusal("prompt", _two_axes),
+            "tensors-of-two-axes": Refusal("prompt", partial(_of_shape, (2, 3))),
+            "tensors-of-no-axis": Refusal("prompt", partial(_of_shape, ())),
         },
     )
 
@@ -58,8 +61,8 @@ def _one_less(arguments: Arguments) -> Arguments:
     return arguments | {"response": response[:-1]}
 
 
-def _two_axes(arguments: Arguments) -> Arguments:
-    return {name: Tensor(np.full((2, 3), 1), "int64") for name in arguments}
+def _of_shape(shape: tuple[int, ...], arguments: Arguments) -> Arguments:
+    return {name: Tensor(np.ones(shape), "int64") for name in arguments}
 
 
 TOPIC = Topic(domain("position_reward"), domain("inclusion_order_reward"))
