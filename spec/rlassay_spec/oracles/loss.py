@@ -130,7 +130,9 @@ def clipped_loss(
     a = floats("advantages", advantages, "B", x.shape[:1])
 
     def token_at(b: int, t: int) -> Token:
-        return _surrogate(x[b, t], old[b, t], a[b], abs(a[b]), clip_low, clip_high, convention.log_ratio_clamp)
+        size = log_ratio_size(x[b, t], old[b, t])
+        clamp = convention.log_ratio_clamp
+        return surrogate_token(x[b, t] - old[b, t], size, a[b], abs(a[b]), clip_low, clip_high, clamp)
 
     return averaged(m, aggregation_weights(m, convention), token_at)
 
@@ -161,8 +163,9 @@ def grpo_objective(
 
     def token_at(b: int, t: int) -> Token:
         kl = k3_token(x[b, t], ref[b, t], convention.k3_clamp).times(beta)
-        bound = convention.log_ratio_clamp
-        return _surrogate(x[b, t], old[b, t], a[b], a_scale[b], clip_low, clip_high, bound).plus(kl)
+        size = log_ratio_size(x[b, t], old[b, t])
+        clamp = convention.log_ratio_clamp
+        return surrogate_token(x[b, t] - old[b, t], size, a[b], a_scale[b], clip_low, clip_high, clamp).plus(kl)
 
     return averaged(m, aggregation_weights(m, convention), token_at)
 
@@ -208,35 +211,49 @@ def _weighted(log_prob: float, weight: float, size: float | None = None) -> Toke
     return Token(-weight * log_prob, size * abs(log_prob), -weight, size)
 
 
-def _surrogate(
-    log_prob: float, old: float, advantage: float, size: float, low: float, high: float, clamp: float | None
+def surrogate_token(
+    log_ratio: float,
+    size: float,
+    advantage: float,
+    weight: float,
+    low: float,
+    high: float,
+    clamp: float | None,
+    dual: float = math.inf,
 ) -> Token:
-    """The gradient lives in an interval of the log-ratio.
+    """The clipped surrogate of one log-ratio, with its slope in that; at most dual·∣Â∣ where Â < 0.
 
-    It is free at both clip bounds whatever the sign: where the branches of min tie, formulas share it out differently.
-    A ratio that is clipped still rounds into what is written as ρ − relu(ρ − bound). `size` is the advantage's scale.
-    Where the advantage is lost in its rounding, so is its sign, and with it the side that is clipped: the larger of
-    both ratios counts, and the gradient may be alive or dead.
+    The gradient lives in an interval of the log-ratio. It is free at every bound whatever the sign: where the branches
+    of min tie, formulas share it out differently. A ratio that is clipped still rounds into what is written as
+    ρ − relu(ρ − bound). `size` is the scale of what rounds into the log-ratio, `weight` that of the advantage. Where
+    the advantage is lost in its rounding, so is its sign, and with it the side that is clipped: the larger of both
+    ratios counts, and the gradient may be alive or dead.
     """
-    if size == 0:
+    if weight == 0:
         return Token()
     if math.isnan(advantage):
         return Token(math.nan, slope=math.nan)
-    log_ratio = log_prob - old
     bound = math.inf if clamp is None else clamp
     ratio = exp(min(max(log_ratio, -bound), bound))
     floor, ceiling = math.log1p(-low) if low < 1 else -math.inf, math.log1p(high)
+    edges = [floor, ceiling, -bound, bound]
     if advantage > 0:
         used, start, end = min(ratio, 1 + high), -bound, min(bound, ceiling)
     else:
-        used, start, end = max(ratio, 1 - low), max(-bound, floor), bound
-    rounding = size * (1 + abs(log_prob) + abs(old))
-    kink = min(abs(log_ratio - edge) for edge in (floor, ceiling, -bound, bound))
-    if abs(advantage) <= SIGNLESS * size:
+        used, start, end = min(max(ratio, 1 - low), dual), max(-bound, floor), min(bound, math.log(dual))
+        edges.append(math.log(dual))
+    rounding = weight * size
+    kink = min(abs(log_ratio - edge) for edge in edges)
+    if abs(advantage) <= SIGNLESS * weight:
         return Token(-used * advantage, max(ratio, 1 + high) * rounding, 0.0, ratio * rounding, kink)
     if start <= log_ratio <= end:
         return Token(-used * advantage, used * rounding, -ratio * advantage, ratio * rounding, kink)
-    return Token(-used * advantage, max(used * rounding, ratio * size), kink=kink)
+    return Token(-used * advantage, max(used * rounding, ratio * weight), kink=kink)
+
+
+def log_ratio_size(log_prob: float, old: float) -> float:
+    """The scale of what rounds into a ratio: 1 for the ratio itself, and both log-probs."""
+    return 1 + abs(log_prob) + abs(old)
 
 
 def _squared_error(value: float, old: float, target: float, clip: float | None) -> Token:

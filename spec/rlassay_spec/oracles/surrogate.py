@@ -9,6 +9,7 @@ from rlassay_spec.convention import LECTURE, Convention
 from rlassay_spec.oracles.expected import Expected, Gradient, cotangent_like
 from rlassay_spec.oracles.inputs import floats, mask_of
 from rlassay_spec.oracles.log_prob import entropy
+from rlassay_spec.oracles.loss import log_ratio_size, surrogate_token
 from rlassay_spec.oracles.numeric import exp, total
 from rlassay_spec.oracles.tokens import Token, aggregation_weights, averaged
 
@@ -33,9 +34,9 @@ def dual_clip_loss(
         raise ValueError(f"dual_clip: is {dual_clip}, expected a number > 1")
 
     def token_at(b: int, t: int) -> Token:
-        size = 1 + abs(x[b, t]) + abs(old[b, t])
+        size = log_ratio_size(x[b, t], old[b, t])
         clamp = convention.log_ratio_clamp
-        return _clipped(x[b, t] - old[b, t], size, a[b], clip_low, clip_high, dual_clip, clamp)
+        return surrogate_token(x[b, t] - old[b, t], size, a[b], abs(a[b]), clip_low, clip_high, clamp, dual_clip)
 
     return averaged(m, aggregation_weights(m, convention), token_at)
 
@@ -60,7 +61,8 @@ def gspo_loss(
         new, before = x[b, m[b]], old[b, m[b]]
         log_ratio = total(new - before) / len(new)
         size = 1 + total(abs(new) + abs(before)) / len(new)
-        rows[b] = _clipped(log_ratio, size, a[b], clip_low, clip_high, math.inf, convention.log_ratio_clamp)
+        clamp = convention.log_ratio_clamp
+        rows[b] = surrogate_token(log_ratio, size, a[b], abs(a[b]), clip_low, clip_high, clamp)
     return averaged(m, aggregation_weights(m, convention, "sequence_mean"), lambda b, t: rows[b])
 
 
@@ -99,30 +101,3 @@ def importance_weights(
         value[b, t] = min(exp(x[b, t] - sampler[b, t]), cap)
         scale[b, t] = value[b, t] * (1 + abs(x[b, t]) + abs(sampler[b, t]))
     return Expected(value, scale)
-
-
-def _clipped(
-    log_ratio: float, size: float, advantage: float, low: float, high: float, dual: float, clamp: float | None
-) -> Token:
-    """The surrogate of one log-ratio, with its slope in that; `size` is the scale of what rounds into the log-ratio.
-
-    The gradient lives in an interval of the log-ratio. It is free at both clip bounds whatever the sign: where the
-    branches of min tie, formulas share it out differently. A ratio that is clipped still rounds into what is written as
-    ρ − relu(ρ − bound).
-    """
-    if advantage == 0:
-        return Token()
-    bound = math.inf if clamp is None else clamp
-    ratio = exp(min(max(log_ratio, -bound), bound))
-    floor, ceiling = math.log1p(-low) if low < 1 else -math.inf, math.log1p(high)
-    edges = [floor, ceiling, -bound, bound]
-    if advantage > 0:
-        used, start, end = min(ratio, 1 + high), -bound, min(bound, ceiling)
-    else:
-        used, start, end = min(max(ratio, 1 - low), dual), max(-bound, floor), min(bound, math.log(dual))
-        edges.append(math.log(dual))
-    rounding = abs(advantage) * size
-    kink = min(abs(log_ratio - edge) for edge in edges)
-    if start <= log_ratio <= end:
-        return Token(-used * advantage, used * rounding, -ratio * advantage, ratio * rounding, kink)
-    return Token(-used * advantage, max(used * rounding, ratio * abs(advantage)), kink=kink)
