@@ -114,7 +114,7 @@ class _Recorder:
 def _recorded(operation: str, subject: Subject) -> Iterator[Sample]:
     """The calls that the checks of the operation make, but those that ask for a ValueError."""
     for check in all_checks().values():
-        if check.operations != (operation,) or "/refuses-" in check.id:
+        if check.operations != (operation,) or check.refuses:
             continue
         for index in range(EXAMPLES if check.examples == "profile" else check.examples):
             recorder = _Recorder(subject)

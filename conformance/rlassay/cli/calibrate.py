@@ -17,6 +17,7 @@ from rlassay.check import PROFILES
 from rlassay.cli.outputs import OutputError, require_writable
 from rlassay.cli.selection import random_seed
 from rlassay.describe import plain
+from rlassay.statistics import MISS
 from rlassay.subject import TargetError
 from rlassay.terminal import counted, open_console, print_row, print_rows
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-POWER = 1 - 1e-3
+POWER = 1 - MISS
 """A statistical check has to see its effect in this share of the seeds, as its design promises."""
 
 

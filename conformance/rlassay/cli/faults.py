@@ -158,7 +158,8 @@ def _rows(matrix: Matrix, keys: Sequence[str], jobs: int, record: Path | None) -
 
 def _print_subject(entry: Entry, row: Row, console: Console) -> None:
     """All that is known of one subject; in brackets the number of examples."""
-    from rlassay.matrix.verdict import flags, killers
+    from rlassay.matrix.rows import killers
+    from rlassay.matrix.verdict import flags
 
     sure = killers(row, entry) if entry.wrong else flags(row, entry)
     counting, others = (

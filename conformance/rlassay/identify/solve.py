@@ -98,7 +98,7 @@ class _Scale:
     def side(self, number: float) -> Side:
         """Whether a number is too small, too large, both (nothing fits) or fits."""
         bounds, seen = self.bounds(number), self.probe.seen
-        if bounds is None or seen is None or self.probe.leaks or seen.shape != bounds.low.shape:
+        if bounds is None or seen is None or seen.shape != bounds.low.shape:
             return "both"
         wrong = ~within(seen, bounds.low, bounds.high)
         if not wrong.any():

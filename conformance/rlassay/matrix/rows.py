@@ -146,6 +146,14 @@ def checks_of(entry: Entry) -> list[Check]:
     return [check for check in all_checks().values() if set(check.operations) & set(entry.operations)]
 
 
+def killers(row: Row, entry: Entry) -> list[str]:
+    """The checks that kill a fault and count: those of robustness only where it is one of robustness, and those that
+    want bad input refused only where the fault's code would do so."""
+    checks = [all_checks()[identity] for identity in row.kills]
+    counting = (check for check in checks if entry.validates or not check.refuses)
+    return [check.id for check in counting if entry.kind == "robustness" or check.kind == "conformance"]
+
+
 def _count(row: Row, check: Check, subject: TorchSubject, raises: bool, profile: str, seed: int) -> None:
     for _, raised in examples(check, subject, profile, seed, ORACLE):
         if isinstance(raised, NotDeclared):
@@ -160,9 +168,9 @@ def _count(row: Row, check: Check, subject: TorchSubject, raises: bool, profile:
 def _smallest(row: Row, entry: Entry, profile: str, seed: int) -> Example | None:
     """The failure with the smallest input among those of the checks that tell most, each shrunk."""
     subject, checks = entry.make(), all_checks()
-    killing = [checks[identity] for identity in row.kills]
-    counting = [check for check in killing if check.kind == entry.kind and (entry.validates or not check.refuses)]
-    telling = sorted(counting or killing, key=lambda check: (_rank(check), -row.kills[check.id]))[:TRIED]
+    own = [checks[identity] for identity in killers(row, entry) if checks[identity].kind == entry.kind]
+    killing = own or [checks[identity] for identity in row.kills]
+    telling = sorted(killing, key=lambda check: (_rank(check), -row.kills[check.id]))[:TRIED]
     results = (run_check(check, subject, profile, seed) for check in telling)
     found = [
         Example(

@@ -28,8 +28,7 @@ import torch
 
 from rlassay.load import Target, load_target
 from rlassay.matrix.fingerprint import suite_fingerprint
-from rlassay.matrix.rows import Entry, Row, assess, entries
-from rlassay.matrix.verdict import killers
+from rlassay.matrix.rows import Entry, Row, assess, entries, killers
 from rlassay.record import write
 from rlassay.subject import TargetError
 from rlassay_spec.convention import LECTURE

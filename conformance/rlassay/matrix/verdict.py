@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from rlassay.matrix.rows import Entry, Row, checks_of
+from rlassay.matrix.rows import Entry, Row, checks_of, killers
 from rlassay.suite import all_checks
 
 KILLERS = Path(__file__).with_name("killers.json")
@@ -48,14 +48,6 @@ def judged(rows: Sequence[Row], entries: Mapping[str, Entry], recorded: Mapping[
     lost = {row.subject: missing for row in wrong if row.form == "fault" and (missing := _lost(row, recorded))}
     complete = len(rows) == len(entries)
     return Verdict(survivors, lost, flagged, _toothless(wrong, entries) if complete else (), broken)
-
-
-def killers(row: Row, entry: Entry) -> list[str]:
-    """The checks that kill a fault and count: those of robustness only where it is one of robustness, and those that
-    want bad input refused only where the fault's code would do so."""
-    checks = [all_checks()[identity] for identity in row.kills]
-    counting = (check for check in checks if entry.validates or not check.refuses)
-    return [check.id for check in counting if entry.kind == "robustness" or check.kind == "conformance"]
 
 
 def must_kill(row: Row, entry: Entry) -> list[str]:

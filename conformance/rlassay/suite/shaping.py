@@ -10,6 +10,7 @@ from rlassay.draw import Draw
 from rlassay.inputs import batch_shape, log_probs, mask
 from rlassay.laws import Domain
 from rlassay.refusals import cut, integers, longer, number, value_in
+from rlassay.suite.advantage import SMALL
 from rlassay.topic import Topic
 from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
@@ -262,12 +263,12 @@ def extreme_buffers(trial: Trial) -> None:
     "whiten",
     law="small-contrast",
     kind="robustness",
-    examples=3,
+    examples=len(SMALL),
     title="whiten takes a small contrast for a contrast",
 )
 def small_contrast(trial: Trial) -> None:
     """Values 0 and 2⁻²⁰ at the smallest."""
-    spread = trial.draw.choice("spread", (2.0**-10, 2.0**-14, 2.0**-20))
+    spread = trial.draw.choice("spread", SMALL)
     values = spread * np.array([[0.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
     trial.agree("whiten", {"values": Tensor(values), "mask": Tensor(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]))})
 
