@@ -14,9 +14,8 @@ import pytest
 import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
-import rlassay_impl
 from rlassay.engine import run_check
-from rlassay.interfaces import INTERFACES
+from rlassay.load import load_target
 from rlassay.suite import all_checks
 from rlassay.torch_subject import TorchSubject
 
@@ -24,7 +23,7 @@ from rlassay.torch_subject import TorchSubject
 @pytest.mark.parametrize("profile", ["quick", "standard"])
 def test_cost_of_checking_the_reference(benchmark: BenchmarkFixture, profile: str) -> None:
     torch.set_num_threads(1)
-    subject = TorchSubject(INTERFACES["own"].find(vars(rlassay_impl)))
+    subject = TorchSubject(load_target("rlassay_impl").functions)
     checks = [check for check in all_checks().values() if set(check.operations) <= subject.operations]
 
     def judge() -> Counter[str]:

@@ -8,8 +8,9 @@ from typing import Literal
 
 from rlassay.comparison import Mismatch, Shown, require_gradient, require_value
 from rlassay.draw import Draw
-from rlassay.subject import Cotangent, Observation, Subject
-from rlassay.values import Arguments, Tensor, unwrap
+from rlassay.guest.observation import Cotangent, Observation
+from rlassay.guest.values import Arguments, Tensor, unwrap
+from rlassay.subject import Subject
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles import ORACLES, takes_convention
 from rlassay_spec.oracles.expected import Expected
@@ -52,9 +53,11 @@ class Check:
         """Whether it wants a bad input refused."""
         return self.law.startswith("refuses-")
 
-    def examples_in(self, profile: str) -> int:
-        """How many examples a run with this profile draws."""
-        return PROFILES[profile] if self.examples == "profile" else self.examples
+    def examples_in(self, profile: str | int) -> int:
+        """How many examples a run draws with this profile, or with this number of examples instead of one."""
+        if self.examples != "profile":
+            return self.examples
+        return PROFILES[profile] if isinstance(profile, str) else profile
 
 
 class NotDeclared(Exception):

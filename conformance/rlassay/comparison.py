@@ -15,8 +15,8 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from rlassay.subject import Observation
-from rlassay.values import UNIT
+from rlassay.guest.observation import Observation
+from rlassay.guest.values import UNIT
 from rlassay_spec.oracles.expected import Expected, Gradient
 
 FACTOR = 8.0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from functools import cache
 from inspect import Parameter
 
@@ -22,19 +21,6 @@ CLIP = 400
 def plain(text: str) -> str:
     """Text of a subject without control characters, which could steer a terminal: they are shown as escapes."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
-
-
-def did_you_mean(word: str, words: Collection[str]) -> str:
-    """`; did you mean …?` with the closest word, or nothing."""
-    close = get_close_matches(word, words, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
-
-
-def device_hint(text: str) -> str:
-    """What to do about an error that says there is no GPU, or nothing."""
-    if any(sign in text for sign in ("not compiled with CUDA", "No CUDA GPUs", "Found no NVIDIA driver")):
-        return "; rlassay judges on the CPU: take the device from the arguments"
-    return ""
 
 
 def law_of(result: CheckResult) -> str:

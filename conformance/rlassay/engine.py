@@ -10,19 +10,22 @@ import numpy as np
 
 from rlassay.check import Check, NotDeclared, Oracle, Trial, expected
 from rlassay.comparison import Mismatch
-from rlassay.describe import device_hint
 from rlassay.draw import Draw
+from rlassay.guest.errors import SubjectRaised
+from rlassay.guest.importing import device_hint
 from rlassay.record import CheckResult, Failure, Outcome
 from rlassay.shrink import shrink
 from rlassay.snippet import call_text, inputs_text, snippet
-from rlassay.subject import Reachable, Subject, SubjectRaised
+from rlassay.subject import Reachable, Subject, SubjectGone
 
 MOST_TEXT = 4000
 """So many characters of what a subject says when it raises are kept."""
 
 
-def run_check(check: Check, subject: Reachable, profile: str = "standard", seed: int = 0) -> CheckResult:
+def run_check(check: Check, subject: Reachable, profile: str | int = "standard", seed: int = 0) -> CheckResult:
     """Run the examples of one check until one fails; the failing one is shrunk.
+
+    How many, `profile` says, which may also be their number.
 
     Everything the subject raises is its own outcome; everything else that goes wrong is a harness-error.
     """
@@ -41,6 +44,9 @@ def run_check(check: Check, subject: Reachable, profile: str = "standard", seed:
         elif isinstance(raised, Mismatch | SubjectRaised):
             result.outcome = "fail" if isinstance(raised, Mismatch) else "error"
             result.failure = _smallest_failure(check, subject, draw, raised)
+        elif isinstance(raised, SubjectGone):
+            result.outcome = "timeout" if raised.late else "crash"
+            result.failure = Failure(message=f"the process {raised}", case=draw.labels, traceback=raised.last_words)
         else:
             result.outcome = "harness-error"
             lines = "".join(traceback.format_exception(raised))
@@ -51,10 +57,13 @@ def run_check(check: Check, subject: Reachable, profile: str = "standard", seed:
 
 
 def examples(
-    check: Check, subject: Subject, profile: str, seed: int, oracle: Oracle = expected
+    check: Check, subject: Subject, profile: str | int, seed: int, oracle: Oracle = expected
 ) -> Iterator[tuple[Draw, Exception | None]]:
-    """The examples of a check one by one, each with what it raised: `Mismatch` where the subject is wrong,
-    `SubjectRaised` where it raised, `NotDeclared`, anything else where the harness failed, None where it passed."""
+    """The examples of a check one by one, each with what it raised.
+
+    `Mismatch` where the subject is wrong, `SubjectRaised` where it raised, `SubjectGone` where it is gone,
+    `NotDeclared`, anything else where the harness failed, None where it passed.
+    """
     for index in range(check.examples_in(profile)):
         draw = Draw(f"{seed}:{check.id}", index)
         yield draw, _run_example(check, subject, draw, Trial(subject, draw, oracle=oracle))

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlassay.describe import did_you_mean, plain
+from rlassay.describe import plain
+from rlassay.guest.importing import did_you_mean
 from rlassay.record import CheckResult
 from rlassay.verdict import FAILURES, counts, failed
 

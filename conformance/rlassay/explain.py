@@ -20,15 +20,17 @@ from rlassay.check import NotDeclared, Trial
 from rlassay.comparison import Mismatch, require_gradient, require_value, tolerance
 from rlassay.draw import Draw
 from rlassay.faults import Fault, faults_of
+from rlassay.guest.errors import SubjectRaised
+from rlassay.guest.observation import Observation
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.identify import identifiable, identify
 from rlassay.identify.agreement import agree
 from rlassay.likeness import plain, reach_of, same
 from rlassay.record import UNEXPLAINED, Explanation
 from rlassay.search import Case, Sample, conventions, random_cases
-from rlassay.subject import Observation, Subject, SubjectRaised
+from rlassay.subject import Subject
 from rlassay.suite import all_checks
 from rlassay.torch_subject import TorchSubject
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 from rlassay_spec.operations import OPERATIONS
 from rlassay_spec.oracles import takes_convention
@@ -36,6 +38,9 @@ from rlassay_spec.oracles.expected import Expected
 
 EXAMPLES = 8
 """Examples of each check whose calls a candidate has to answer like the subject, where random cases show nothing."""
+
+TO_DECLARE = "declare it in CONVENTION, or change it"
+"""What to do about another convention, for whoever is free to choose it."""
 
 ENOUGH = 12
 """Fewest random cases that have to be answered before the rest is explained by itself."""
@@ -224,7 +229,7 @@ def _undefined(observed: Observation | SubjectRaised) -> bool:
 def _to_declare(operation: str, convention: Convention, declared: Convention) -> Explanation:
     fields = _difference(convention, declared)
     assignments = ", ".join(f"{name}={value!r}" for name, value in fields.items())
-    text = f"conforms with {assignments}: declare it in CONVENTION, or change it"
+    text = f"conforms with {assignments}: {TO_DECLARE}"
     return Explanation(operation=operation, text=text, convention=fields)
 
 

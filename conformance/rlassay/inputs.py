@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlassay.draw import Draw
-from rlassay.values import Arguments, Tensor
+from rlassay.guest.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 BATCH_SHAPES = ((2, 3), (1, 2), (1, 1), (3, 1), (1, 5), (3, 3), (4, 2), (2, 6), (5, 4), (3, 33), (9, 3), (1, 130))

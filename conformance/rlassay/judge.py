@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from platform import python_version
+from typing import Protocol
 
 from rlassay import __version__
 from rlassay.check import Check
 from rlassay.describe import KNOWN_OPERATIONS
 from rlassay.expected import Deviation
-from rlassay.record import SCHEMA, CheckResult, Header, Line
-from rlassay.runner import Runner, Settings, running
-from rlassay.subject import TargetError
+from rlassay.guest.errors import TargetError
+from rlassay.record import SCHEMA, CheckResult, Explanation, Header, Line
+from rlassay.runner import Settings, running
 from rlassay.verdict import failed, footer
+from rlassay.worker import Ready
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,20 @@ class Plan:
     expected: Mapping[str, Deviation] = field(default_factory=dict)
 
 
+class Judging(Protocol):
+    """Something that runs checks on what it has loaded."""
+
+    ready: Ready
+
+    def run(self, check: Check) -> CheckResult:
+        """The outcome of one check."""
+        ...
+
+    def explain(self, operation: str) -> Explanation | None:
+        """What a failing operation behaves like, if that can be asked."""
+        ...
+
+
 def judge(plan: Plan) -> Generator[Line, None, None]:
     """The lines of the record, each as soon as it is known: header, checks, explanations, footer.
 
@@ -39,21 +54,26 @@ def judge(plan: Plan) -> Generator[Line, None, None]:
     """
     with running(plan.settings) as runner:
         _require_something_to_check(plan, runner.ready.operations)
-        yield _header(plan, runner)
-        results: list[CheckResult] = []
-        stale: list[str] = []
-        for check in plan.checks:
-            result = runner.run(check)
-            if not as_expected(result, plan.expected.get(check.id)):
-                stale.append(check.id)
-            results.append(result)
-            yield result
-        failing = {result.operations[0]: None for result in results if failed(result) and result.kind == "conformance"}
-        for operation in failing:
-            explanation = runner.explain(operation)
-            if explanation is not None:
-                yield explanation
-        yield footer(results, stale, plan.strict)
+        yield from lines(plan, runner)
+
+
+def lines(plan: Plan, runner: Judging) -> Generator[Line, None, None]:
+    """The lines of the record that come of running a plan's checks on what a runner has loaded."""
+    yield _header(plan, runner.ready)
+    results: list[CheckResult] = []
+    stale: list[str] = []
+    for check in plan.checks:
+        result = runner.run(check)
+        if not as_expected(result, plan.expected.get(check.id)):
+            stale.append(check.id)
+        results.append(result)
+        yield result
+    failing = {result.operations[0]: None for result in results if failed(result) and result.kind == "conformance"}
+    for operation in failing:
+        explanation = runner.explain(operation)
+        if explanation is not None:
+            yield explanation
+    yield footer(results, stale, plan.strict)
 
 
 def as_expected(result: CheckResult, deviation: Deviation | None) -> bool:
@@ -83,12 +103,11 @@ def _operations(plan: Plan) -> list[str]:
     return [name for name in KNOWN_OPERATIONS if name in selected]
 
 
-def _header(plan: Plan, runner: Runner) -> Header:
-    ready = runner.ready
+def _header(plan: Plan, ready: Ready) -> Header:
     return Header(
         schema=SCHEMA,
         rlassay=__version__,
-        python=python_version(),
+        python=ready.python,
         libraries=ready.libraries,
         target=plan.settings.target,
         sha256=ready.sha256,

@@ -15,9 +15,9 @@ import numpy as np
 
 from rlassay.check import Check, Trial, require
 from rlassay.draw import Draw
+from rlassay.guest.errors import SubjectRaised
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.inputs import cast
-from rlassay.subject import SubjectRaised
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.expected import Expected
 

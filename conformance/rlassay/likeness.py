@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from rlassay.comparison import kink_margin, tolerance
+from rlassay.guest.errors import SubjectRaised
+from rlassay.guest.observation import Observation
 from rlassay.search import Case, Sample
-from rlassay.subject import Observation, SubjectRaised
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.expected import Expected
 

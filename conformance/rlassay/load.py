@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from rlassay.describe import did_you_mean
-from rlassay.importing import import_file, import_module, importing, similar, split_name
-from rlassay.interfaces import INTERFACES
+from rlassay.guest.errors import TargetError
+from rlassay.guest.interfaces import INTERFACES
+from rlassay.guest.load import Source, find_operations, open_target, require_source
 from rlassay.notes import near_convention, near_operations
 from rlassay.source import import_code
-from rlassay.subject import TargetError
 from rlassay_spec.convention import CONVENTIONS, LECTURE, Convention, convention_from
-from rlassay_spec.operations import OPERATIONS
+from rlassay_spec.operations import CS336_OPERATIONS, OPERATIONS
 
-SKIPPED_FILES = ("setup.py", "conftest.py", "noxfile.py")
+NAMES: Mapping[str, tuple[str, ...]] = {"own": tuple(OPERATIONS), "cs336": tuple(CS336_OPERATIONS)}
+"""The operations of each interface."""
 
 
 @dataclass(frozen=True)
@@ -45,31 +41,6 @@ class Target:
         return import_code(source.name, self.interface, operation, source.content, source.made)
 
 
-@dataclass(frozen=True)
-class Source:
-    """Something that is searched for operations: a module, an object or a mapping, and the target that names it.
-
-    `made` tells that the target names a class and the content is an instance.
-    """
-
-    name: str
-    content: Any
-    made: bool = False
-
-    @property
-    def namespace(self) -> Mapping[str, Any]:
-        """Its names, as they are found by reading attributes."""
-        if isinstance(self.content, Mapping):
-            return self.content
-        if isinstance(self.content, ModuleType):
-            return vars(self.content)
-        found: dict[str, Any] = {}
-        for name in dir(self.content):
-            with suppress(Exception):
-                found[name] = getattr(self.content, name)
-        return found
-
-
 def load_target(name: str, interface: str = "own", convention: str | None = None) -> Target:
     """Load what `name` names and find the operations in it.
 
@@ -77,25 +48,16 @@ def load_target(name: str, interface: str = "own", convention: str | None = None
         TargetError: it does not exist, does not import, declares an unknown convention, or provides no operation.
     """
     require_source(name)
-    opened, files = _open(name)
+    opened, files = open_target(name)
+    found = find_operations(name, opened, interface, NAMES[interface])
     namespaces = [source.namespace for source in opened]
-    declared: Any = None
-    functions: dict[str, Callable[..., Any]] = {}
-    sources: dict[str, Source] = {}
-    for source, namespace in zip(opened, namespaces, strict=True):
-        declared = namespace.get("CONVENTION", declared)
-        for operation, function in INTERFACES[interface].find(namespace).items():
-            first = sources.setdefault(operation, source)
-            if functions.setdefault(operation, function) is not function:
-                where = f"is defined in {first.name} and in {source.name}; keep one of them"
-                raise TargetError(f"{name}: {operation} {where}")
-    if not functions:
+    if not found.functions:
         raise TargetError(_nothing_provided(name, namespaces, interface))
-    notes = [note for namespace in namespaces for note in near_operations(namespace, functions, interface)]
-    if declared is None:
+    notes = [note for namespace in namespaces for note in near_operations(namespace, found.functions, interface)]
+    if found.declared is None:
         notes += [note for namespace in namespaces for note in near_convention(namespace)]
-    agreed = _convention(name, declared, interface, convention)
-    return Target(name, functions, agreed, _digest(files), interface, notes, sources)
+    agreed = _convention(name, found.declared, interface, convention)
+    return Target(name, found.functions, agreed, _digest(files), interface, notes, found.sources)
 
 
 def _convention(name: str, declared: Any, interface: str, asked: str | None) -> Convention:
@@ -108,102 +70,6 @@ def _convention(name: str, declared: Any, interface: str, asked: str | None) -> 
         where = "--convention" if asked is not None else f"CONVENTION in {name}"
         raise TargetError(f"{where}: {error}") from error
     return CONVENTIONS.get(interface, LECTURE)
-
-
-def _open(name: str) -> tuple[list[Source], list[Path]]:
-    """What to search and the source files behind it."""
-    if not name:
-        raise TargetError("the target's name is empty")
-    if Path(name).is_dir():
-        return _open_folder(Path(name))
-    origin, attribute = split_name(name)
-    if _is_path(origin):
-        module, files = import_file(Path(origin)), [Path(origin)]
-    elif all(part.isidentifier() for part in origin.split(".")):
-        module = import_module(origin)
-        files = _source_files(module)
-    else:
-        hint = similar(Path(name))
-        raise TargetError(f"{name}: is neither an existing file or folder nor a module name{hint}")
-    if not attribute:
-        return [Source(name, module)], files
-    target = _attribute(name, module, attribute)
-    instance = _instance(name, target)
-    return [Source(name, instance, made=instance is not target)], files
-
-
-def _is_path(origin: str) -> bool:
-    return origin.endswith(".py") or Path(origin).is_file()
-
-
-def require_source(name: str) -> None:
-    """A target that names a file names one that exists and is Python; nothing is run to find out.
-
-    Raises:
-        TargetError: it does not.
-    """
-    origin = split_name(name)[0]
-    if Path(name).is_dir() or not _is_path(origin):
-        return
-    path = Path(origin)
-    if not path.is_file():
-        raise TargetError(f"{path}: there is no such file{similar(path)}")
-    if path.suffix != ".py":
-        raise TargetError(f"{path}: is not a Python file; give a .py file, a folder, a module or module:object")
-    importing(origin, lambda: compile(path.read_bytes(), path.resolve(), "exec", dont_inherit=True))
-
-
-def _attribute(name: str, module: ModuleType, path: str) -> Any:
-    target: Any = module
-    for part in path.split("."):
-        if not hasattr(target, part):
-            raise TargetError(f"{name}: {module.__name__} has no attribute {path!r}{did_you_mean(part, dir(target))}")
-        target = getattr(target, part)
-    return target
-
-
-def _instance(name: str, target: Any) -> Any:
-    """An instance of a class that has operations as methods; anything else as it is.
-
-    Raises:
-        TargetError: it cannot be made without arguments.
-    """
-    if not isinstance(target, type) or not any(_is_method(target, key) for key in dir(target)):
-        return target
-    try:
-        return importing(name, target)
-    except TargetError as error:
-        why = str(error).removeprefix(f"{name}: does not import: ")
-        raise TargetError(
-            f"{name}: is a class that cannot be made without arguments ({why}); give an instance"
-        ) from error
-
-
-def _is_method(owner: type, key: str) -> bool:
-    """Whether an attribute of a class is a public function that is called on an instance."""
-    function = inspect.getattr_static(owner, key)
-    if key.startswith("_") or not inspect.isfunction(function):
-        return False
-    return next(iter(inspect.signature(function).parameters), "") == "self"
-
-
-def _open_folder(folder: Path) -> tuple[list[Source], list[Path]]:
-    sources = sorted(folder.rglob("*.py"))
-    if (folder / "__init__.py").is_file():
-        sys.path.insert(0, str(folder.resolve().parent))
-        return [Source(str(folder), import_module(folder.resolve().name))], sources
-    files = [p for p in sorted(folder.glob("*.py")) if p.name not in SKIPPED_FILES and not p.name.startswith("test_")]
-    if not files:
-        raise TargetError(f"{folder}: holds no Python file; give a package, or a folder with .py files at its top")
-    return [Source(str(file), import_file(file)) for file in files], sources
-
-
-def _source_files(module: ModuleType) -> list[Path]:
-    origin = getattr(module, "__file__", None)
-    if origin is None:
-        return []
-    path = Path(origin)
-    return sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
 
 
 def _digest(files: list[Path]) -> str:
@@ -224,6 +90,6 @@ def _nothing_provided(name: str, namespaces: list[Mapping[str, Any]], interface:
     for namespace in namespaces:
         for note in near_operations(namespace, (), interface):
             return f"{message}. {note[0].upper()}{note[1:]}"
-    if interface == "own" and INTERFACES["cs336"].find(dict.fromkeys(found, print)):
+    if interface == "own" and INTERFACES["cs336"].find(dict.fromkeys(found, print), NAMES["cs336"]):
         return f"{message}. Its names are those of the CS336 assignment: try --interface cs336"
     return f"{message}. `rlassay operations` lists their names"

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from rlassay.record import encode
+from rlassay.subject import SubjectGone
 from rlassay.worker import Answer, Request
 
 COMMAND = (sys.executable, "-P", "-W", "ignore", "-m", "rlassay.worker")
@@ -29,15 +30,6 @@ PARTING_SECONDS = 2.0
 FRAME = re.compile(r'^  File "(?P<file>[^<].*)", line (?P<line>\d+) in ')
 HARNESS = str(Path(__file__).parent)
 TORCH = os.path.join("site-packages", "torch", "")
-
-
-class Gone(Exception):
-    """There is no answer; says what the worker did instead, and whether it was only too slow."""
-
-    def __init__(self, what: str, stderr: str, late: bool = False) -> None:
-        super().__init__(what + _place(stderr))
-        self.late = late
-        self.stderr = stderr[-LAST_CHARACTERS:]
 
 
 class Process:
@@ -78,7 +70,7 @@ class Process:
         """Send a request and wait for its answer; a worker that gives none is ended.
 
         Raises:
-            Gone: the worker died or did not answer in time.
+            SubjectGone: the worker died or did not answer in time.
         """
         assert self.process.stdin is not None
         try:
@@ -89,10 +81,10 @@ class Process:
         except queue.Empty:
             self.process.send_signal(signal.SIGABRT)  # it writes where it is to its standard error, and ends
             self._ending()
-            raise Gone(f"gave no answer within {seconds:g} s", self._last_words(), late=True) from None
+            raise _gone(f"gave no answer within {seconds:g} s", self._last_words(), late=True) from None
         except (OSError, msgspec.MsgspecError):
             ending = self._ending()
-            raise Gone(ending, self._last_words()) from None
+            raise _gone(ending, self._last_words()) from None
         return answer
 
     def _ending(self) -> str:
@@ -101,7 +93,7 @@ class Process:
             status = self.process.wait(PARTING_SECONDS)
         except subprocess.TimeoutExpired:
             return "sent what is no answer"
-        return f"was killed by {_signal_name(-status)}" if status < 0 else f"ended with exit status {status}"
+        return f"was killed by {signal_name(-status)}" if status < 0 else f"ended with exit status {status}"
 
     def _last_words(self) -> str:
         """What the worker wrote to its standard error before it ended."""
@@ -127,7 +119,12 @@ class Process:
             pass
 
 
-def _signal_name(number: int) -> str:
+def _gone(what: str, stderr: str, late: bool = False) -> SubjectGone:
+    return SubjectGone(what + _place(stderr), late, stderr[-LAST_CHARACTERS:])
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL` for 9."""
     try:
         return signal.Signals(number).name
     except ValueError:

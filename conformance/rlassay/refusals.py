@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.laws import Domain, Refusal
-from rlassay.values import Arguments, Tensor, replaced
 
 
 def cut(name: str) -> Refusal:

@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass
 
 from rlassay.check import Check
 from rlassay.engine import not_provided, result_of
+from rlassay.guest.errors import TargetError
 from rlassay.identify.finding import Identification
-from rlassay.process import Gone, Process
+from rlassay.process import Process
 from rlassay.record import CheckResult, Explanation, Outcome
-from rlassay.subject import TargetError
+from rlassay.subject import SubjectGone
 from rlassay.worker import Explain, Identify, Ready, Run, Setup, Unusable
 
 START_SECONDS = 120.0
@@ -37,6 +38,30 @@ class Settings:
     timeout: float = TIMEOUTS["standard"]
 
 
+class Strikes:
+    """Counts the timeouts and crashes of each operation: a few, and no more of its checks are run."""
+
+    def __init__(self) -> None:
+        self.outcomes: defaultdict[str, list[Outcome]] = defaultdict(list)
+
+    def count(self, result: CheckResult) -> None:
+        """Take note of a result."""
+        if result.outcome in ("timeout", "crash"):
+            self.outcomes[result.operations[0]].append(result.outcome)
+
+    def any_of(self, operation: str) -> bool:
+        """Whether the operation ever hung or crashed."""
+        return bool(self.outcomes[operation])
+
+    def out(self, check: Check) -> CheckResult | None:
+        """The result of a check that is not run any more; None for one that should be run."""
+        outcomes = self.outcomes[check.operation]
+        if len(outcomes) < STRIKES:
+            return None
+        message = f"not run: {check.operation} hung or crashed in {STRIKES} earlier checks"
+        return result_of(check, outcomes[-1], message)
+
+
 class Runner:
     """Runs checks on one target, one at a time, each with its own outcome.
 
@@ -46,7 +71,7 @@ class Runner:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.strikes: defaultdict[str, list[Outcome]] = defaultdict(list)
+        self.strikes = Strikes()
         self.lost: TargetError | None = None
         self.process: Process | None = None
         self.ready = self._start()
@@ -59,7 +84,7 @@ class Runner:
             if isinstance(answer, Unusable):
                 raise TargetError(answer.message)
             assert isinstance(answer, Ready)
-        except Gone as gone:
+        except SubjectGone as gone:
             raise TargetError(f"{settings.target}: cannot be loaded: its process {gone}") from gone
         except BaseException:
             process.close()
@@ -86,36 +111,32 @@ class Runner:
 
     def run(self, check: Check) -> CheckResult:
         """The outcome of one check."""
-        absent = not_provided(check, self.ready.operations)
-        if absent is not None:
-            return absent
-        strikes = self.strikes[check.operation]
-        if len(strikes) >= STRIKES:
-            message = f"not run: {check.operation} hung or crashed in {STRIKES} earlier checks"
-            return result_of(check, strikes[-1], message)
+        known = not_provided(check, self.ready.operations) or self.strikes.out(check)
+        if known is not None:
+            return known
         try:
             answer = self._worker().ask(Run(check.id), self.settings.timeout)
         except TargetError as error:
             return result_of(check, "crash", f"not run: the target loaded at first, but not again: {error}")
-        except Gone as gone:
+        except SubjectGone as gone:
             self.process = None
             result = result_of(check, "timeout" if gone.late else "crash", f"the process {gone}")
-            strikes.append(result.outcome)
+            self.strikes.count(result)
             assert result.failure is not None
-            result.failure.traceback = gone.stderr
+            result.failure.traceback = gone.last_words
             return result
         assert isinstance(answer, CheckResult)
         return answer
 
     def explain(self, operation: str) -> Explanation | None:
         """What a failing operation behaves like, or None where it hangs or crashes."""
-        if self.strikes[operation]:
+        if self.strikes.any_of(operation):
             return None
         try:
             answer = self._worker().ask(Explain(operation), self.settings.timeout)
         except TargetError:
             return None
-        except Gone:
+        except SubjectGone:
             self.process = None
             return None
         assert isinstance(answer, Explanation)
@@ -127,7 +148,7 @@ class Runner:
             answer = self._worker().ask(Identify(operation), self.settings.timeout)
         except TargetError as error:
             return Identification(operation=operation, verdict="no answer", notes=[f"not run: {error}"])
-        except Gone as gone:
+        except SubjectGone as gone:
             self.process = None
             return Identification(operation=operation, verdict="no answer", notes=[f"the process {gone}"])
         assert isinstance(answer, Identification)

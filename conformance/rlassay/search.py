@@ -12,10 +12,11 @@ import numpy as np
 
 from rlassay.check import expected
 from rlassay.draw import Draw
-from rlassay.subject import Observation, SubjectRaised
+from rlassay.guest.errors import SubjectRaised
+from rlassay.guest.observation import Observation
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.suite import domain_of
 from rlassay.suite.number_search import game
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import ALLOWED, Convention
 from rlassay_spec.oracles.expected import Expected
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from rlassay.objects import GradientDescent, LanguageModel, Tokenizer
-from rlassay.subject import Cotangent
-from rlassay.values import Arguments, Tensor
+from rlassay.guest.objects import GradientDescent, LanguageModel, Tokenizer
+from rlassay.guest.observation import Cotangent
+from rlassay.guest.values import Arguments, Tensor
 from rlassay_spec.operations import CS336_OPERATIONS
 
 MOST_NUMBERS = 200
@@ -22,8 +22,8 @@ OBJECTS = {
 """Code that makes what a subject receives for an argument that is no tensor; of an optimiser, for one called model."""
 
 OBJECT_IMPORTS = (
-    "from rlassay.objects import GradientDescent, LanguageModel, Tokenizer",
-    "from rlassay.torch_objects import TorchLanguageModel, TorchTokenizer, gradient_descent",
+    "from rlassay.guest.objects import GradientDescent, LanguageModel, Tokenizer",
+    "from rlassay.guest.torch_objects import TorchLanguageModel, TorchTokenizer, gradient_descent",
 )
 
 

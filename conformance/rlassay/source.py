@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rlassay.importing import split_name
+from rlassay.guest.importing import split_name
 
 
 def import_code(name: str, interface: str, operation: str, target: Any, made: bool = False) -> str:

@@ -7,39 +7,11 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
-import numpy as np
-
-from rlassay.values import Arguments
+from rlassay.guest.observation import Cotangent, Observation
+from rlassay.guest.values import Arguments
 from rlassay_spec.convention import Convention
-
-Cotangent: TypeAlias = np.ndarray | Mapping[str | int, np.ndarray]
-"""What a result is differentiated against: an array, or one for each part, by key or place, that is differentiated."""
-
-
-@dataclass(frozen=True, eq=False)
-class Observation:
-    """What one call gave.
-
-    `value` is a float64 (or bool, int64) array for tensors and numbers, else the Python value itself. `dtype` is the
-    tensor's dtype name, or None for a Python value. `gradients` holds, for every live argument, the vector-Jacobian
-    product with the cotangent, or None where no gradient arrives; if the call went `backward` itself, the gradient
-    that it left behind. `connected` tells whether the result carries a graph. `parts` are the entries of a dictionary
-    (by key) or of a tuple or list (by place), `parameters` those of every model among the arguments after the call. The
-    parameters of a model, and gradients in them, are one row of numbers.
-    """
-
-    value: Any
-    dtype: str | None = None
-    connected: bool = False
-    gradients: dict[str, np.ndarray | None] = field(default_factory=dict)
-    side_effects: tuple[str, ...] = ()
-    parts: Mapping[Any, Observation] = field(default_factory=dict)
-    parameters: Mapping[str, np.ndarray] = field(default_factory=dict)
-    backward: bool = False
 
 
 class Subject(Protocol):
@@ -84,19 +56,13 @@ class Reachable(Subject, Protocol):
         ...
 
 
-class SubjectRaised(Exception):
-    """The subject raised an exception; keeps the names of its type and base types, its message and its traceback."""
+class SubjectGone(Exception):
+    """There is no answer, and the subject's process with it; says what it did instead.
 
-    def __init__(
-        self, kind: str, message: str, bases: tuple[str, ...] = (), traceback: str = "", during: str = "the call"
-    ) -> None:
-        super().__init__(f"{kind}: {message}" if message else kind)
-        self.kind = kind
-        self.message = message
-        self.bases = bases
-        self.traceback = traceback
-        self.during = during
+    `late` tells that it was too slow and was ended, `last_words` what it wrote before.
+    """
 
-
-class TargetError(Exception):
-    """The target cannot be judged at all; says what, why and what to do."""
+    def __init__(self, what: str, late: bool = False, last_words: str = "") -> None:
+        super().__init__(what)
+        self.late = late
+        self.last_words = last_words

@@ -17,19 +17,20 @@ import queue
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
+from platform import python_version
 from typing import IO, TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from rlassay.engine import run_check
+from rlassay.guest.errors import TargetError
+from rlassay.guest.load import require_source
 from rlassay.identify.finding import Identification
-from rlassay.load import load_target, require_source
+from rlassay.load import load_target
 from rlassay.record import UNEXPLAINED, CheckResult, Explanation, encode
-from rlassay.subject import TargetError
 
 if TYPE_CHECKING:
     from rlassay.torch_subject import TorchSubject
@@ -73,6 +74,7 @@ class Ready(msgspec.Struct, tag="ready", tag_field="type"):
     operations: list[str]
     convention: dict[str, str | int | float | None]
     sha256: str
+    python: str
     libraries: dict[str, str]
     notes: list[str] = []
 
@@ -105,6 +107,7 @@ def serve(requests: Iterator[bytes], answers: IO[bytes]) -> None:
         require_source(setup.target)
         import torch
 
+        from rlassay.guest.torch_call import undo_global_settings
         from rlassay.suite import all_checks
         from rlassay.torch_subject import TorchSubject
 
@@ -112,12 +115,21 @@ def serve(requests: Iterator[bytes], answers: IO[bytes]) -> None:
     except TargetError as error:
         answer(Unusable(str(error)))
         return
-    _undo_global_settings()
+    undo_global_settings()
     torch.set_num_threads(1)
     subject = TorchSubject(target.functions, target.name, target.convention, target.code)
     checks = all_checks(setup.interface)
     libraries = {"torch": str(torch.__version__), "numpy": np.__version__}
-    answer(Ready(sorted(subject.operations), asdict(subject.convention), target.sha256, libraries, target.notes))
+    answer(
+        Ready(
+            sorted(subject.operations),
+            asdict(subject.convention),
+            target.sha256,
+            python_version(),
+            libraries,
+            target.notes,
+        )
+    )
     for line in requests:
         request = decoder.decode(line)
         _reopen_output()
@@ -145,18 +157,6 @@ def _identified(operation: str, subject: TorchSubject) -> Identification:
     from rlassay.identify import identify
 
     return identify(operation, subject)
-
-
-def _undo_global_settings() -> None:
-    """What a target sets for the whole process when imported must not reach the oracles or other operations' calls."""
-    import torch
-
-    warnings.resetwarnings()
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
-    torch.set_default_device(None)
 
 
 def _reopen_output() -> None:

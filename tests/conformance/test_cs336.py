@@ -14,15 +14,15 @@ from rlassay.check import Check
 from rlassay.cli import run
 from rlassay.draw import Draw
 from rlassay.engine import run_check
+from rlassay.guest.errors import TargetError
+from rlassay.guest.values import Tensor
 from rlassay.load import load_target
 from rlassay.record import CheckResult
 from rlassay.snippet import snippet
-from rlassay.subject import TargetError
 from rlassay.suite import all_checks
 from rlassay.suite.cs336.tokens import model_case, tokenize_case
 from rlassay.suite.cs336.training import Options, training_case
 from rlassay.torch_subject import TorchSubject
-from rlassay.values import Tensor
 from rlassay_spec.convention import CONVENTIONS
 from rlassay_spec.operations import CS336_OPERATIONS
 from tests.conformance.cs336 import plain_2025, plain_2026

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rlassay.guest.errors import TargetError
 from rlassay.load import Target, load_target
-from rlassay.subject import TargetError
 
 ADVANTAGE = "def grpo_advantages(rewards):\n    return rewards\n"
 LOSS = "def sft_loss(log_probs, mask):\n    return log_probs\n"

@@ -18,6 +18,7 @@ import rlassay_impl
 from rlassay import variants
 from rlassay.faults import Function, all_faults, unexpressed
 from rlassay.faults.parts import advantage, statistics
+from rlassay.guest.values import Tensor
 from rlassay.matrix import run as running
 from rlassay.matrix.fingerprint import fingerprint
 from rlassay.matrix.memory import Memory
@@ -26,7 +27,6 @@ from rlassay.matrix.rows import Entry, Row, assess, entries
 from rlassay.matrix.run import Matrix, Start, continued, plan, read_rows, run
 from rlassay.matrix.verdict import judged, must_kill, read_killers
 from rlassay.torch_subject import TorchSubject
-from rlassay.values import Tensor
 from rlassay.variants import LAPSES, all_variants
 from rlassay_spec.convention import LECTURE, convention_from
 from tests.conformance.cli_support import COMMAND, rlassay, wait_for

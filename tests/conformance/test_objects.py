@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from rlassay.objects import GradientDescent, LanguageModel, RewardFunction, Tokenizer
-from rlassay.subject import Observation
-from rlassay.torch_objects import TorchTokenizer
+from rlassay.guest.objects import GradientDescent, LanguageModel, RewardFunction, Tokenizer
+from rlassay.guest.observation import Observation
+from rlassay.guest.torch_objects import TorchTokenizer
+from rlassay.guest.values import Tensor
 from rlassay.torch_subject import TorchSubject
-from rlassay.values import Tensor
 
 TOKENIZER = Tokenizer(("a", "b", "ab", "<pad>", "<eos>"), "<pad>", "<eos>")
 

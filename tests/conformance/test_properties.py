@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlassay.draw import Draw
+from rlassay.guest.values import Tensor
 from rlassay.record import CheckResult, Failure, decode, encode
 from rlassay.snippet import inputs_text
-from rlassay.values import Tensor
 
 derandomized = settings(derandomize=True, deadline=None, database=None)
 numbers = st.floats(width=32, allow_nan=False)

@@ -8,9 +8,9 @@ import pytest
 
 from rlassay import process, runner
 from rlassay.check import Check
+from rlassay.guest.errors import TargetError
 from rlassay.record import Explanation
 from rlassay.runner import Runner, Settings, running
-from rlassay.subject import TargetError
 from tests.conformance.cli_support import alive, scripted, wait_for
 
 

@@ -12,13 +12,13 @@ import pytest
 
 from rlassay.comparison import Mismatch, require_value
 from rlassay.engine import run_check
+from rlassay.guest.observation import Observation
+from rlassay.guest.values import LAYOUTS, Tensor
 from rlassay.load import load_target
 from rlassay.record import Failure
 from rlassay.snippet import snippet
-from rlassay.subject import Observation
 from rlassay.suite import all_checks
 from rlassay.torch_subject import TorchSubject
-from rlassay.values import LAYOUTS, Tensor
 from rlassay_spec.oracles.expected import Expected
 
 SOLUTION = """

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from rlassay import __version__
-from rlassay.cli import calibrate, check, claims, faults, identify, operations, show
+from rlassay.cli import calibrate, check, claims, faults, grade, identify, operations, regrade, show, starter
 from rlassay.verdict import HARNESS_FAILED
 
 
@@ -23,6 +23,9 @@ def cli() -> None:
     rlassay identify solution.py    find the convention that it follows
     rlassay operations              what an implementation may provide, and each contract
     rlassay claims                  what the two lectures say, and whether it is true
+    rlassay grade submissions/      grade many submissions, each isolated (--assignment, --out)
+    rlassay regrade results/ …      grade again, and show what changed and why
+    rlassay starter                 the hand-out of an assignment
     rlassay faults                  the suite itself, tried on known faults and correct variants
     """
 
@@ -35,6 +38,9 @@ for _command in (
     operations.operations,
     faults.faults,
     calibrate.calibrate,
+    grade.grade,
+    regrade.regrade,
+    starter.starter,
 ):
     cli.add_command(_command)
 

@@ -17,8 +17,8 @@ from rlassay.check import PROFILES
 from rlassay.cli.outputs import OutputError, require_writable
 from rlassay.cli.selection import random_seed
 from rlassay.describe import plain
+from rlassay.guest.errors import TargetError
 from rlassay.statistics import MISS
-from rlassay.subject import TargetError
 from rlassay.terminal import counted, open_console, print_row, print_rows
 
 if TYPE_CHECKING:

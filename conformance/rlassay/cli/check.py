@@ -14,12 +14,13 @@ from rlassay.cli.outputs import STDOUT, OutputError, opened, require_separate, r
 from rlassay.cli.selection import SelectionError, select
 from rlassay.describe import plain
 from rlassay.expected import ExpectedError, draft, read_expected
-from rlassay.interfaces import INTERFACES
+from rlassay.folder import FolderError, read_folder
+from rlassay.guest.errors import TargetError
+from rlassay.guest.interfaces import INTERFACES
 from rlassay.judge import Plan, judge
 from rlassay.junit import junit
 from rlassay.record import Line, gather, write
 from rlassay.runner import TIMEOUTS, Settings
-from rlassay.subject import TargetError
 from rlassay.suite import all_checks
 from rlassay.terminal import open_console, progress, render, show_progress
 from rlassay_spec.convention import CONVENTIONS
@@ -41,8 +42,7 @@ class Unusable(click.ClickException):
 @click.option(
     "--interface",
     type=click.Choice(list(INTERFACES)),
-    default="own",
-    show_default=True,
+    show_default="own",
     help="Under which names and signatures TARGET provides the operations.",
 )
 @click.option(
@@ -105,7 +105,7 @@ class Unusable(click.ClickException):
 @click.option("-v", "--verbose", is_flag=True, help="Show every failure, with code that repeats it.")
 def check(
     target: str,
-    interface: str,
+    interface: str | None,
     convention: str | None,
     profile: str,
     seed: int,
@@ -126,18 +126,23 @@ def check(
     rlassay check solution.py --profile quick -k 'grpo and not refuses'
     rlassay check package.module:Trainer --json run.ndjson --junit run.xml
 
+    A file rlassay.toml in TARGET's folder may list the checks to make, as checks = ["kl_k3/value"], and say which
+    interface it has.
+
     \b
     Exit code 0: every conformance check of the operations that TARGET provides
     passed (with --strict, every robustness check too). 1: some did not.
     2: a wrong option, or nothing to check. 3: rlassay itself failed.
     """
-    checks = all_checks(interface)
     try:
-        selected = select(checks, operations, expression)
+        folder = read_folder(target)
+        interface = interface or folder.interface
+        checks = all_checks(interface)
+        selected = folder.among(select(checks, operations, expression), checks)
         expected = read_expected(expected_path, checks) if expected_path is not None else {}
         _require_harmless(target, record_path, junit_path, expected_path, draft_path)
         settings = Settings(target, interface, convention, profile, seed, timeout or TIMEOUTS[profile])
-        plan = Plan(settings, selected, len(checks), expression, strict, expected)
+        plan = Plan(settings, selected, len(checks), folder.selection(expression), strict, expected)
         lines: list[Line] = []
         with ExitStack() as files:
             stream = files.enter_context(opened(record_path)) if record_path is not None else None
@@ -145,7 +150,7 @@ def check(
             interrupted = _follow(plan, lines, stream)
             if report is not None and lines:
                 report.write(junit(gather(lines)))
-    except (SelectionError, ExpectedError, OutputError, TargetError) as error:
+    except (FolderError, SelectionError, ExpectedError, OutputError, TargetError) as error:
         raise Unusable(plain(str(error))) from error
     if interrupted:
         done = f"after {len(lines) - 1} of {len(selected)} checks" if lines else "before the first check"

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from rlassay.describe import did_you_mean
+from rlassay.guest.importing import did_you_mean
 from rlassay.suite import all_checks
 from rlassay.terminal import open_console, print_row, print_rows
 from rlassay_spec.claims import VERDICTS, Claim, Value, load_claims

@@ -16,8 +16,9 @@ from rich.text import Text
 from rlassay.check import PROFILES
 from rlassay.cli.outputs import OutputError, require_separate, require_writable
 from rlassay.cli.selection import random_seed
-from rlassay.describe import did_you_mean, plain
-from rlassay.subject import TargetError
+from rlassay.describe import plain
+from rlassay.guest.errors import TargetError
+from rlassay.guest.importing import did_you_mean
 from rlassay.terminal import counted, open_console, print_row, print_rows
 
 if TYPE_CHECKING:

@@ -15,13 +15,14 @@ from rich.text import Text
 from rlassay import __version__
 from rlassay.cli.check import FILE, Unusable
 from rlassay.cli.outputs import STDOUT, OutputError, opened, require_separate
-from rlassay.describe import did_you_mean, plain
+from rlassay.describe import plain
+from rlassay.guest.errors import TargetError
+from rlassay.guest.importing import did_you_mean
+from rlassay.guest.interfaces import INTERFACES
 from rlassay.identify import identifiable
 from rlassay.identify.agreement import SCHEMA, Report, agree, declaration
 from rlassay.identify.finding import Finding, Identification, Value
-from rlassay.interfaces import INTERFACES
 from rlassay.runner import TIMEOUTS, Runner, Settings, running
-from rlassay.subject import TargetError
 from rlassay.terminal import open_console, print_row, print_rows, progress
 from rlassay_spec.convention import CONVENTIONS, LECTURE, convention_from
 from rlassay_spec.operations import OPERATIONS

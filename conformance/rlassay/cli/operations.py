@@ -9,8 +9,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from rlassay.describe import KNOWN_OPERATIONS, did_you_mean, signature_text
-from rlassay.interfaces import INTERFACES
+from rlassay.describe import KNOWN_OPERATIONS, signature_text
+from rlassay.guest.importing import did_you_mean
+from rlassay.guest.interfaces import INTERFACES
 from rlassay.suite import all_checks
 from rlassay.terminal import open_console, print_row, print_rows
 from rlassay_spec.claims import load_claims

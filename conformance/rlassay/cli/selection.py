@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import click
 
 from rlassay.check import Check
-from rlassay.describe import did_you_mean
+from rlassay.guest.importing import did_you_mean
 
 Predicate = Callable[[str], bool]
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rlassay.guest.errors import SubjectRaised
 from rlassay.identify.choices import AVERAGE, DEVIATION, ROWS, SINGLETONS, Group
 from rlassay.identify.finding import Finding, Identification
 from rlassay.identify.judge import contradiction_of, findings_of
@@ -29,7 +30,7 @@ from rlassay.identify.questions import (
     spread_argument,
 )
 from rlassay.identify.solve import Fit, fit
-from rlassay.subject import Subject, SubjectRaised
+from rlassay.subject import Subject
 from rlassay_spec.convention import LECTURE, Convention
 from rlassay_spec.oracles import ORACLES, takes_convention
 

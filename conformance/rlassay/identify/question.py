@@ -10,8 +10,10 @@ import numpy as np
 
 from rlassay.check import expected
 from rlassay.comparison import Mismatch, kink_margin, require_gradient, require_value, tolerance
-from rlassay.subject import Observation, Subject, SubjectRaised
-from rlassay.values import Arguments, Tensor
+from rlassay.guest.errors import SubjectRaised
+from rlassay.guest.observation import Observation
+from rlassay.guest.values import Arguments, Tensor
+from rlassay.subject import Subject
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.expected import Expected
 

@@ -13,11 +13,11 @@ from itertools import islice
 import numpy as np
 
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.identify.choices import AVERAGE, DEVIATION, GROUPS, K3, RATIO, ROWS, SINGLETONS, Group
 from rlassay.identify.question import Question
 from rlassay.inputs import cast
 from rlassay.suite import domain_of
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import LECTURE, Convention
 
 CASES = 96

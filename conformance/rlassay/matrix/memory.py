@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlassay.check import expected
-from rlassay.values import Arguments, Tensor
+from rlassay.guest.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.expected import Expected, Gradient, Pullback
 

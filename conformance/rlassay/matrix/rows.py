@@ -16,9 +16,9 @@ from rlassay.comparison import Mismatch
 from rlassay.engine import examples, not_provided, run_check
 from rlassay.faults import Fault, Function, all_faults
 from rlassay.faults.generic import generic_faults
+from rlassay.guest.errors import SubjectRaised
 from rlassay.matrix.fingerprint import fingerprint
 from rlassay.matrix.memory import Memory
-from rlassay.subject import SubjectRaised
 from rlassay.suite import all_checks
 from rlassay.torch_subject import TorchSubject
 from rlassay.variants import all_variants

@@ -26,11 +26,11 @@ import msgspec
 import numpy as np
 import torch
 
+from rlassay.guest.errors import TargetError
 from rlassay.load import Target, load_target
 from rlassay.matrix.fingerprint import suite_fingerprint
 from rlassay.matrix.rows import Entry, Row, assess, entries, killers
 from rlassay.record import write
-from rlassay.subject import TargetError
 from rlassay_spec.convention import LECTURE
 
 PLANTED_PROFILE = "quick"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlassay.check import Check
-from rlassay.interfaces.cs336 import ADAPTED
+from rlassay.guest.interfaces.cs336 import ADAPTED
 from rlassay.laws import Domain
 from rlassay.suite import (
     advantage,

@@ -6,11 +6,11 @@ import numpy as np
 
 from rlassay.check import Trial
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.inputs import group_rewards
 from rlassay.laws import Domain
 from rlassay.refusals import integers, no_rows_of
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.expected import Expected
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from rlassay.check import Trial
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.laws import Domain
 from rlassay.refusals import longer
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 

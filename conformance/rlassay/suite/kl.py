@@ -7,11 +7,11 @@ import numpy as np
 from rlassay.check import Trial, require
 from rlassay.comparison import require_array
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.inputs import batch_shape, log_probs
 from rlassay.laws import Domain
 from rlassay.refusals import cut
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 ESTIMATORS = ("kl_k1", "kl_k2", "kl_k3")

@@ -6,11 +6,11 @@ import numpy as np
 
 from rlassay.check import Trial, require
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.inputs import batch_shape, log_probs, mask
 from rlassay.laws import Case, Domain, Refusal
 from rlassay.refusals import cut, floats, number, value_in
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
 
 LOGIT_SHAPES = (

@@ -7,9 +7,10 @@ import numpy as np
 from rlassay.check import NotDeclared, Trial, require
 from rlassay.comparison import require_value
 from rlassay.draw import Draw
+from rlassay.guest.observation import Observation
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.laws import Case, Domain, Refusal
 from rlassay.refusals import cut, integers, longer, number, shorter, value_in
-from rlassay.subject import Observation
 from rlassay.suite.loss_inputs import (
     MODES,
     aggregate_case,
@@ -25,7 +26,6 @@ from rlassay.suite.loss_inputs import (
     weights_case,
 )
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
 
 MASK_REFUSALS = {

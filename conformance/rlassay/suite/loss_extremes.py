@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rlassay.check import Trial
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.suite import loss, surrogate
 from rlassay.suite.loss_inputs import aggregate_case
 from rlassay.suite.surrogate_inputs import with_dual_clip
-from rlassay.values import Arguments, Tensor, replaced
 
 TOPIC, SURROGATES = loss.TOPIC, surrogate.TOPIC
 

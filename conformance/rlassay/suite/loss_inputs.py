@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.inputs import advantages, batch_shape, group_rewards, log_probs, mask
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 RATIOS = ("both sides", "inside", "one", "above", "below", "on a bound", "far")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rlassay.check import Trial, require
 from rlassay.comparison import Mismatch
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments
 from rlassay.laws import require_refusal
 from rlassay.topic import Topic
-from rlassay.values import Arguments
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles import ORACLES
 

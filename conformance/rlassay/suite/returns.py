@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.inputs import batch_shape, mask
 from rlassay.laws import Domain
 from rlassay.refusals import cut, integers, value_in
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 STEP_REWARDS = ("real", "terminal", "subtasks", "first only", "decimal")

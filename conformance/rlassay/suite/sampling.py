@@ -6,10 +6,10 @@ import numpy as np
 
 from rlassay.check import Trial
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor, replaced, unwrap
 from rlassay.laws import Domain, Refusal
 from rlassay.suite.log_prob import unread, with_ids
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor, replaced, unwrap
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.sampling import truncated_log_probs
 

@@ -7,12 +7,12 @@ import numpy as np
 from rlassay.check import Trial, require
 from rlassay.comparison import require_array, tolerance
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.inputs import batch_shape, log_probs, mask
 from rlassay.laws import Domain
 from rlassay.refusals import cut, integers, longer, number, value_in
 from rlassay.suite.advantage import SMALL
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
 
 VALUE_KINDS = ("real", "levels", "negative", "small spread", "offset", "no contrast", "tiny spread", "large")

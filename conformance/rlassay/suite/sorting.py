@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.laws import Domain, Refusal
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from rlassay.check import NotDeclared, Trial, expected, require
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.inputs import cast
 from rlassay.laws import Case, Domain, Refusal
 from rlassay.refusals import cut, longer, number, value_in
@@ -26,7 +27,6 @@ from rlassay.suite.surrogate_inputs import (
     with_dual_clip,
 )
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.oracles.expected import Expected
 
 MASK_REFUSALS = {

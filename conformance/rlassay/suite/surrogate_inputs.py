@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.inputs import advantages, batch_shape, log_probs, mask
 from rlassay.suite.log_prob import logits_and_ids
 from rlassay.suite.loss_inputs import CLIPS, clipped_case, old_log_probs, policy_case, row_count
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
 
 DUAL_CLIPS = (None, 3.0, 1.5, 10.0, 1.1)

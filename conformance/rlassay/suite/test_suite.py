@@ -16,11 +16,11 @@ import pytest
 from rlassay.check import PROFILES, Check
 from rlassay.describe import failure_text, message, plain, stale_text
 from rlassay.expected import Deviation, ExpectedError, read_expected
-from rlassay.interfaces import INTERFACES
+from rlassay.guest.errors import TargetError
+from rlassay.guest.interfaces import INTERFACES
 from rlassay.judge import as_expected
 from rlassay.record import CheckResult, Explanation
 from rlassay.runner import TIMEOUTS, Runner, Settings
-from rlassay.subject import TargetError
 from rlassay.suite import all_checks
 from rlassay.verdict import FAILURES, counts
 from rlassay_spec.convention import CONVENTIONS

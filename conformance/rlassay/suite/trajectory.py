@@ -6,9 +6,9 @@ import numpy as np
 
 from rlassay.check import Trial
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.laws import Domain
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 START, END, USER, ASSISTANT, TOOL, NEWLINE = 1090, 1091, 1092, 1093, 1094, 1095

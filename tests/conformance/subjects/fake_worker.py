@@ -51,7 +51,7 @@ def main() -> None:
         return
     operations = sorted({key.partition("/")[0] for key in script})
     ready = {"type": "ready", "operations": operations, "convention": {"name": "lecture"}}
-    say(ready | {"sha256": "0", "libraries": {}})
+    say(ready | {"sha256": "0", "python": "3", "libraries": {}})
     for line in sys.stdin:
         request = json.loads(line)
         if request["type"] == "explain":

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rlassay.check import NotDeclared, Trial, require
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.laws import require_refusal
 from rlassay.suite.advantage import TOPIC
 from rlassay.suite.claims.reading import Reading, read
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.exact import advantage as exact
 from rlassay_spec.exact import number_search
 from rlassay_spec.exact.sorting import inclusion_order_reward

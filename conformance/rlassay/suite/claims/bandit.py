@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 
 from rlassay.check import Trial
+from rlassay.guest.values import Tensor
 from rlassay.statistics import DESIGNS, binomial_p, require_plausible
 from rlassay.suite.bandit import TOPIC
 from rlassay.suite.claims.reading import Reading, read, stacked
-from rlassay.values import Tensor
 from rlassay_spec.exact import bandit as exact
 from rlassay_spec.exact import moments
 

@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 
 from rlassay.check import Trial
+from rlassay.guest.values import Tensor
 from rlassay.statistics import DESIGNS, mean_p, require_plausible
 from rlassay.suite.bandit import TOPIC
 from rlassay.suite.claims.bandit import HALF, QUARTER, chances, estimate, estimates, floats, spread
 from rlassay.suite.claims.reading import Reading, read, stacked
-from rlassay.values import Tensor
 from rlassay_spec.exact import bandit as exact
 from rlassay_spec.exact import moments
 from rlassay_spec.exact.log_prob import score, softmax

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rlassay.check import Trial, require
+from rlassay.guest.values import Arguments
 from rlassay.suite.claims.reading import Reading, read, read_gradient
 from rlassay.suite.claims.weights import arguments, doubles, require_no_gradient, shares
 from rlassay.suite.loss import TOPIC
-from rlassay.values import Arguments
 
 CLIPPED, OBJECTIVE = "clipped_loss", "grpo_objective"
 LOG_PROB = -0.7

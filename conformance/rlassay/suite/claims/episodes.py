@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.suite.claims.reading import Reading
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.exact.environment import Environment, Policy
 from rlassay_spec.exact.trajectory import Trajectory, enumerate_all
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rlassay.check import NotDeclared, Trial, require
+from rlassay.guest.values import Arguments
 from rlassay.suite.claims.clipping import (
     CLIP,
     CLIPPED,
@@ -21,7 +22,6 @@ from rlassay.suite.claims.clipping import (
 from rlassay.suite.claims.reading import read
 from rlassay.suite.claims.weights import doubles, require_no_gradient, shares
 from rlassay.suite.loss import TOPIC
-from rlassay.values import Arguments
 
 declare_alive("P6.4", "with normalised weights the value is 0 in a healthy first update; the gradient is not")
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from rlassay.check import Trial, require
 from rlassay.comparison import require_array
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.suite.claims.reading import Reading, read, read_gradient
 from rlassay.suite.kl import ESTIMATORS, TOPIC
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.exact import kl as exact
 
 K1, K2, K3 = ESTIMATORS

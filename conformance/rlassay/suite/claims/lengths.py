@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rlassay.check import Trial
+from rlassay.guest.values import Arguments
 from rlassay.suite.claims.loss import AGGREGATE, DR_GRPO, GRPO
 from rlassay.suite.claims.reading import read, read_gradient
 from rlassay.suite.claims.weights import arguments, doubles, require_weights, shares
 from rlassay.suite.loss import TOPIC
-from rlassay.values import Arguments
 
 LENGTHS = (100, 10)
 """Tokens of two wrong answers."""

@@ -9,9 +9,9 @@ from math import log
 import numpy as np
 
 from rlassay.check import Trial
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.suite.claims.reading import Reading, read, read_gradient
 from rlassay.suite.log_prob import TOPIC, logits_and_ids
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.exact import environment, trajectory
 from rlassay_spec.exact import log_prob as exact
 from rlassay_spec.exact.advantage import equal_group_probability

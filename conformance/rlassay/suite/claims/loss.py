@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlassay.check import Trial
+from rlassay.guest.values import Arguments, replaced
 from rlassay.laws import FINITE, NONFINITE
 from rlassay.suite.claims.weights import (
     MASK,
@@ -19,7 +20,6 @@ from rlassay.suite.claims.weights import (
     require_weights,
 )
 from rlassay.suite.loss import TOPIC
-from rlassay.values import Arguments, replaced
 from rlassay_spec.exact import loss as exact
 from rlassay_spec.exact import number_search
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from rlassay.check import Trial
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.statistics import DESIGNS, mean_p, require_plausible
 from rlassay.suite.claims.episodes import Episodes
 from rlassay.suite.claims.reading import Reading, read, read_gradient
 from rlassay.suite.log_prob import TOPIC
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.exact import environment, trajectory
 
 

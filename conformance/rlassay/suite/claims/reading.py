@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rlassay.check import Trial
 from rlassay.comparison import Mismatch, require_array, require_close, tolerance
-from rlassay.values import Arguments
+from rlassay.guest.values import Arguments
 
 OWN = 1e-12
 """Relative rounding error of a check's own float64 arithmetic, generously."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rlassay.check import Trial
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.inputs import batch_shape
 from rlassay.suite.claims.reading import Reading, read
 from rlassay.suite.returns import TOPIC, gae_case, step_rewards
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.exact import environment as task
 from rlassay_spec.exact import number_search
 from rlassay_spec.exact import returns as exact_returns

@@ -6,8 +6,8 @@ import numpy as np
 
 from rlassay.check import Trial, require
 from rlassay.comparison import numbers, require_array
+from rlassay.guest.values import Tensor
 from rlassay.suite.trajectory import ASSISTANT, END, NEWLINE, SPECIAL, START, TOOL, TOPIC, USER
-from rlassay.values import Tensor
 from rlassay_spec.exact import trajectory as exact
 
 ROLES = {"user": USER, "assistant": ASSISTANT, "tool": TOOL}

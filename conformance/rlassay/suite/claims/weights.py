@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rlassay.check import Trial, require
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.suite.claims.reading import Reading, read_gradient
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.exact import loss as exact
 from rlassay_spec.exact.log_prob import score
 from rlassay_spec.oracles.tokens import aggregation_weights

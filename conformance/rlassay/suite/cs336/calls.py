@@ -14,8 +14,9 @@ import numpy as np
 
 from rlassay.check import NotDeclared, Trial, require
 from rlassay.comparison import Mismatch, require_array, require_gradient, require_value
-from rlassay.subject import Cotangent, Observation, SubjectRaised
-from rlassay.values import UNIT, Arguments, Tensor, unwrap
+from rlassay.guest.errors import SubjectRaised
+from rlassay.guest.observation import Cotangent, Observation
+from rlassay.guest.values import UNIT, Arguments, Tensor, unwrap
 from rlassay_spec.convention import Convention
 from rlassay_spec.operations import CS336_OPERATIONS
 from rlassay_spec.oracles import CS336_ORACLES

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from rlassay.draw import Draw
+from rlassay.guest.objects import LanguageModel, RewardFunction, Tokenizer
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.inputs import cast, group_rewards, log_probs
-from rlassay.objects import LanguageModel, RewardFunction, Tokenizer
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 END = "<eos>"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlassay.guest.values import Arguments
 from rlassay.suite.cs336.calls import Suspect, Suspects
-from rlassay.values import Arguments
 
 
 def _weights(a: Arguments) -> np.ndarray:

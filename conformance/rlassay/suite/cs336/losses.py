@@ -7,12 +7,12 @@ from collections.abc import Callable
 from rlassay.check import NotDeclared, Trial
 from rlassay.comparison import Mismatch
 from rlassay.draw import Draw
-from rlassay.subject import SubjectRaised
+from rlassay.guest.errors import SubjectRaised
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.suite.cs336.calls import agree, agree_gradient
 from rlassay.suite.cs336.cases import clip_range, column, old, old_by_sequence, other_column, policy, precision
 from rlassay.suite.cs336.loss_suspects import CLIP_SUSPECTS, NAIVE_SUSPECTS, SUSPECTS
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 TOPIC = Topic()

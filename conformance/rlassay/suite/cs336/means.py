@@ -7,10 +7,10 @@ import numpy as np
 from rlassay.check import Trial, require
 from rlassay.comparison import require_array
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.suite.cs336.calls import Suspect, agree, agree_gradient, call
 from rlassay.suite.cs336.cases import SHAPES, mask, precision
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 TOPIC = Topic()

@@ -6,10 +6,10 @@ import numpy as np
 
 from rlassay.check import Trial, require
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor
 from rlassay.suite.cs336.calls import Suspect, Suspects, agree, call
 from rlassay.suite.cs336.cases import grouped, rollouts
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor
 from rlassay_spec.convention import Convention
 
 TOPIC = Topic()

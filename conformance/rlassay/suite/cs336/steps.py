@@ -9,11 +9,11 @@ import numpy as np
 from rlassay.check import Trial, require
 from rlassay.comparison import require_gradient
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments
 from rlassay.suite.cs336.calls import Suspect, Suspects, agree, call, dtype_of, expected, part_of
 from rlassay.suite.cs336.cases import policy, precision
 from rlassay.suite.cs336.losses import LOSS_TYPES, typed
 from rlassay.topic import Topic
-from rlassay.values import Arguments
 from rlassay_spec.convention import LECTURE, Convention
 from rlassay_spec.operations import CS336_OPERATIONS
 from rlassay_spec.oracles.cs336 import compute_policy_gradient_loss

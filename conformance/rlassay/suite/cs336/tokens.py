@@ -7,11 +7,11 @@ import numpy as np
 from rlassay.check import Trial
 from rlassay.comparison import require_value
 from rlassay.draw import Draw
+from rlassay.guest.values import Arguments, Tensor, replaced
 from rlassay.suite.cs336.calls import Suspect, agree, agree_gradient, expected, label, part_of
 from rlassay.suite.cs336.cases import language_model, padding_and_ending, precision, text_pairs
 from rlassay.suite.log_prob import logits_and_ids
 from rlassay.topic import Topic
-from rlassay.values import Arguments, Tensor, replaced
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.cs336 import get_response_log_probs, tokenize_prompt_and_output
 

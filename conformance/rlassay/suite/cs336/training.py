@@ -8,8 +8,9 @@ import numpy as np
 
 from rlassay.check import Trial
 from rlassay.draw import Draw
-from rlassay.objects import GradientDescent, LanguageModel, Tokenizer
-from rlassay.subject import Observation
+from rlassay.guest.objects import GradientDescent, LanguageModel, Tokenizer
+from rlassay.guest.observation import Observation
+from rlassay.guest.values import Arguments
 from rlassay.suite.cs336.calls import Suspect, Suspects, call, expected, part_of, require_like
 from rlassay.suite.cs336.cases import (
     PIECES,
@@ -24,7 +25,6 @@ from rlassay.suite.cs336.cases import (
 from rlassay.suite.cs336.losses import METHODS
 from rlassay.suite.cs336.training_suspects import STEP, UNBOUNDED, suspects_of
 from rlassay.topic import Topic
-from rlassay.values import Arguments
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.cs336.tokens import flat, model_log_probs, tokenize_prompt_and_output
 from rlassay_spec.oracles.expected import Expected

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from rlassay.guest.values import Arguments
 from rlassay.suite.cs336.calls import Suspect, Suspects, expected
 from rlassay.suite.cs336.cases import reward_function
-from rlassay.values import Arguments
 from rlassay_spec.convention import Convention
 from rlassay_spec.oracles.cs336 import compute_group_normalized_rewards_2026
 from rlassay_spec.oracles.cs336.tokens import flat, tokenize_prompt_and_output

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rlassay_spec.operations import OPERATIONS
 
-
-def find(namespace: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
-    """Every callable that has an operation's name and is more than a stub."""
-    return {
-        name: namespace[name] for name in OPERATIONS if callable(namespace.get(name)) and not is_stub(namespace[name])
-    }
+def find(namespace: Mapping[str, Any], names: Iterable[str]) -> dict[str, Callable[..., Any]]:
+    """Every callable that has one of the operations' names and is more than a stub."""
+    return {name: namespace[name] for name in names if callable(namespace.get(name)) and not is_stub(namespace[name])}
 
 
 def is_stub(function: Callable[..., Any]) -> bool:

@@ -1,6 +1,6 @@
 """Arguments that are no tensors, as plain data: a reward function, a tokenizer, a language model and its optimiser.
 
-A subject receives what its library makes of them (`rlassay.torch_objects`), the oracles take them as they are.
+A subject receives what its library makes of them (`rlassay.guest.torch_objects`), the oracles take them as they are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlassay.values import rounded
+from .values import rounded
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from rlassay.interfaces import cs336, own
+from . import cs336, own
 
 
 class Interface(Protocol):
     """A naming scheme."""
 
-    def find(self, namespace: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
-        """The operations that a namespace provides, by our names."""
+    def find(self, namespace: Mapping[str, Any], names: Iterable[str]) -> dict[str, Callable[..., Any]]:
+        """Those of the named operations that a namespace provides."""
         ...
 
 

@@ -7,21 +7,21 @@ import importlib.util
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rlassay.describe import device_hint
-from rlassay.subject import TargetError
+from .errors import TargetError
 
-HOUSE = str(Path(__file__).parent)
+HOUSE = str(Path(__file__).parents[1])
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")} | {HOUSE})
 """Folders in which no target's own code lies, beside every site-packages."""
 
 
-def import_file(path: Path) -> ModuleType:
+def import_file(path: Path, loader: type[SourceFileLoader] = SourceFileLoader) -> ModuleType:
     """The module that a file is, under another name where that is taken.
 
     Raises:
@@ -36,13 +36,13 @@ def import_file(path: Path) -> ModuleType:
         if getattr(taken, "__file__", None) == str(path.resolve()):
             return taken
         name = f"rlassay_target_{name}"
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    if spec is None or spec.loader is None:
+    executor = loader(name, str(path.resolve()))
+    spec = importlib.util.spec_from_file_location(name, path.resolve(), loader=executor)
+    if spec is None:
         raise TargetError(f"{path}: cannot be loaded as Python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    loader = spec.loader
-    importing(str(path), lambda: loader.exec_module(module))
+    importing(str(path), lambda: executor.exec_module(module))
     return module
 
 
@@ -99,6 +99,12 @@ def similar(path: Path) -> str:
     return f"; did you mean {beside[close[0]]}?" if close else ""
 
 
+def did_you_mean(word: str, words: Collection[str]) -> str:
+    """`; did you mean …?` with the closest word, or nothing."""
+    close = get_close_matches(word, words, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
 def split_name(name: str) -> tuple[str, str]:
     """`module:object` or `file.py:object` in its two parts; the second is empty where there is none."""
     if Path(name).is_file():
@@ -121,3 +127,10 @@ def _advice(error: BaseException, what: str) -> str:
     if isinstance(error, SystemExit):
         return "; put the script part under `if __name__ == '__main__':`"
     return device_hint(what)
+
+
+def device_hint(text: str) -> str:
+    """What to do about an error that says there is no GPU, or nothing."""
+    if any(sign in text for sign in ("not compiled with CUDA", "No CUDA GPUs", "Found no NVIDIA driver")):
+        return "; rlassay judges on the CPU: take the device from the arguments"
+    return ""

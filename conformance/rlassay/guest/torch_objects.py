@@ -1,4 +1,4 @@
-"""What a torch subject receives for the arguments of `rlassay.objects`."""
+"""What a torch subject receives for the arguments of `rlassay.guest.objects`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rlassay.objects import GradientDescent, LanguageModel, Tokenizer
+from .objects import GradientDescent, LanguageModel, Tokenizer
 
 
 class TorchLanguageModel(torch.nn.Module):

@@ -11,14 +11,13 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from rlassay.interfaces.own import is_stub
-from rlassay.subject import TargetError
-from rlassay_spec.operations import CS336_OPERATIONS
+from ..errors import TargetError
+from .own import is_stub
 
 Function = Callable[..., Any]
 
@@ -28,24 +27,24 @@ FORM_OF_2026 = {
 }
 """Functions that both forms of the assignment have, and the parameter that only the form of 2026 has."""
 
-NAMES = tuple(name for name in CS336_OPERATIONS if not name.endswith("_2026"))
-"""The names of the functions in the assignment."""
-
 ADAPTED = ("centered_advantages", "grpo_advantages")
 """Operations of ours that one of the functions may be the same as."""
 
 EPS = 1e-6
 
 
-def find(namespace: Mapping[str, Any]) -> dict[str, Function]:
+def find(namespace: Mapping[str, Any], names: Iterable[str]) -> dict[str, Function]:
     """The functions in a namespace, and in the modules below it if it is a package's, by the name of the operation.
+
+    `names` are the operations'; both forms of a function have one name in the assignment.
 
     Raises:
         TargetError: a module of the package defines one of the functions and does not import.
     """
     found: dict[str, Function] = {}
-    for space in (namespace, *_modules_below(namespace)):
-        for name in NAMES:
+    names = tuple(dict.fromkeys(name.removesuffix("_2026") for name in names))
+    for space in (namespace, *_modules_below(namespace, names)):
+        for name in names:
             function = _function(space, name)
             if function is not None:
                 found.setdefault(_form(name, function), function)
@@ -66,23 +65,23 @@ def _form(name: str, function: Function) -> str:
     return f"{name}_2026" if FORM_OF_2026.get(name) in parameters else name
 
 
-def _modules_below(namespace: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _modules_below(namespace: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
     """The modules of a package whose text defines one of the functions; the others may be scripts and are not run."""
     for folder in map(Path, namespace.get("__path__", ())):
         sources = sorted(folder.rglob("*.py"), key=lambda path: (path.stem != "adapters", path))
         for source in sources:
             parts = source.relative_to(folder).with_suffix("").parts
-            if parts[-1] != "__init__" and all(map(str.isidentifier, parts)) and _defines_one(source):
+            if parts[-1] != "__init__" and all(map(str.isidentifier, parts)) and _defines_one(source, names):
                 yield vars(_imported(".".join((namespace["__name__"], *parts))))
 
 
-def _defines_one(source: Path) -> bool:
+def _defines_one(source: Path, names: tuple[str, ...]) -> bool:
     try:
         body = ast.parse(source.read_bytes()).body
     except (SyntaxError, ValueError):
         return False
-    names = {statement.name.removeprefix("run_") for statement in body if isinstance(statement, ast.FunctionDef)}
-    return not names.isdisjoint(NAMES)
+    defined = {statement.name.removeprefix("run_") for statement in body if isinstance(statement, ast.FunctionDef)}
+    return not defined.isdisjoint(names)
 
 
 def _imported(name: str) -> Any:

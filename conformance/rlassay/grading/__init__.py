@@ -1,0 +1,1 @@
+"""Grading: many submissions, each in isolation, and marks that can be repeated."""

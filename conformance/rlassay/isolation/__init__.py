@@ -1,0 +1,1 @@
+"""Subjects in processes of their own that trust nothing they say: the harness's side."""
