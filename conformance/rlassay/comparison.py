@@ -107,11 +107,13 @@ def require_array(call: str, observed: Observation, shape: tuple[int, ...]) -> n
     """The observed value as an array of the expected shape.
 
     Raises:
-        Mismatch: it is not a tensor or number, or has another shape.
+        Mismatch: it is not a tensor or number, not a real one, or has another shape.
     """
     got = observed.value
     if not isinstance(got, np.ndarray):
         raise Mismatch(f"{call} returned {_kind(got)}, but should return a tensor of shape {shape}")
+    if got.dtype.kind not in "biuf":
+        raise Mismatch(f"{call} is {got.dtype}, but should be real")
     if got.shape != shape:
         raise Mismatch(f"{call} has shape {got.shape}, but should have {shape}")
     return got

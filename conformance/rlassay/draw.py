@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -89,11 +90,17 @@ class Draw:
             position = min(self.forced[name], count - 1)
         else:
             block, place = divmod(self.index, count)
-            order = list(range(count))
-            random.Random(f"{self.seed}:{name}:{block}").shuffle(order)
-            position = order[place]
+            position = _order(f"{self.seed}:{name}:{block}", count)[place]
         self.choices[name] = position
         return position
 
     def _rounded(self, numbers: np.ndarray) -> np.ndarray:
         return numbers if self.digits is None else np.round(numbers, self.digits)
+
+
+@lru_cache(maxsize=4096)
+def _order(seed: str, count: int) -> list[int]:
+    """The options of a choice in the order of one block; the examples of a block share it."""
+    order = list(range(count))
+    random.Random(seed).shuffle(order)
+    return order

@@ -19,7 +19,7 @@ from rlassay.snippet import call_text, inputs_text, snippet
 from rlassay.subject import Reachable, Subject, SubjectGone
 
 MOST_TEXT = 4000
-"""So many characters of what a subject says when it raises are kept."""
+"""So many characters of what a subject says, and of what it returned, are kept."""
 
 
 def run_check(check: Check, subject: Reachable, profile: str | int = "standard", seed: int = 0) -> CheckResult:
@@ -110,7 +110,7 @@ def _smallest_failure(check: Check, subject: Reachable, draw: Draw, first: Excep
         return Failure(message=f"{first} (not reproduced: the subject answers the same call differently)")
     arguments = trial.arguments or {}
     failure = Failure(
-        message=str(raised),
+        message=_clipped(str(raised)),
         call=call_text(trial.operation, arguments),
         case=smallest.labels,
         inputs=inputs_text(arguments),
@@ -128,7 +128,7 @@ def _smallest_failure(check: Check, subject: Reachable, draw: Draw, first: Excep
         failure.message = f"{trial.operation} raised {_clipped(text)} in {raised.during}{device_hint(text)}"
         failure.traceback = raised.traceback[-MOST_TEXT:]
     else:
-        failure.got = raised.got
+        failure.got = _clipped(raised.got)
         failure.expected = raised.expected
     return failure
 

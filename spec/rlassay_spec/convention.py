@@ -3,7 +3,7 @@
 A field that is not declared has the value of the lecture. `CONVENTIONS` holds the named sets.
 """
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
@@ -80,7 +80,7 @@ class Convention:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 LECTURE: Final = Convention()

@@ -65,6 +65,7 @@ def test_what_is_declared_makes_the_convention_again() -> None:
         ({"std_eps": -1e-6}, "std_eps: is -1e-06, expected a finite number ≥ 0"),
         ({"std_eps": float("nan")}, "std_eps: is nan, expected a finite number ≥ 0"),
         ({"std_eps": "1e-6"}, "std_eps: is '1e-6', expected a finite number ≥ 0"),
+        ({"std_eps": 10**400}, f"std_eps: is {10**400}, expected a finite number ≥ 0"),
         ({"std_eps_place": "outside"}, "std_eps_place: is 'outside', expected one of 'added', 'inside', 'floor'"),
         (
             {"aggregation": "mean"},

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from rlassay.cli.check import FILE, INTERRUPTED
+from rlassay.cli.outputs import OutputError
 from rlassay.describe import plain
 from rlassay.guest.confine import LEVELS
 from rlassay.terminal import open_console, print_row
@@ -74,6 +75,7 @@ def grade(
     console = open_console(sys.stdout)
     with grading.explained():
         assignment = read_assignment(path)
+        require_elsewhere("--out", out, folder)
         found = grading.find(folder, layout, roster, only)
         grading.announce(found, console)
         grading.check_isolation(assignment, level, console)
@@ -90,3 +92,15 @@ def grade(
     render_summary(summary, console)
     print_row(console, "", f"results are in {plain(str(out))}: grades.csv, summary.html, submissions/")
     return HARNESS_FAILED if summary.failed or summary.review else 0
+
+
+def require_elsewhere(option: str, folder: Path, submissions: Path) -> None:
+    """A folder to write to does not lie among the submissions.
+
+    Raises:
+        OutputError: it does.
+    """
+    if submissions.resolve() in folder.resolve().parents:
+        raise OutputError(
+            f"{option}: {folder} lies in {submissions}, where each entry is a submission; name a folder elsewhere"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,7 +57,7 @@ def find(folder: Path, layout: str | None, roster: Path | None, only: Sequence[s
         RosterError: the roster cannot be read.
     """
     known = read_roster(roster) if roster is not None else {}
-    found = find_submissions(folder, layout)
+    found = find_submissions(folder.absolute(), layout)
     submissions = tuple(with_roster(found.submissions, known))
     if only:
         missing = set(only) - {submission.id for submission in submissions}
@@ -135,4 +136,8 @@ class Graders:
                         bar.update(task, advance=1, description=plain(done.key))
             except KeyboardInterrupt:
                 return False
+            except CancelledError as error:
+                raise ClusterError(
+                    f"{self.scheduler}: the scheduler is gone; what is graded is stored, and --resume goes on"
+                ) from error
         return True

@@ -18,6 +18,9 @@ from rlassay.describe import plain
 from rlassay.terminal import open_console, print_row
 from rlassay.verdict import CONFORMS, DOES_NOT_CONFORM, HARNESS_FAILED
 
+SHOWN = 10
+"""So many grades that would be lost are named."""
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -95,12 +98,13 @@ def _show(changed: Sequence[Change], count: int, console: Console) -> None:
     for change in changed:
         for line in change.lines():
             print_row(console, "", plain(line), 2)
-    print_row(console, "", f"{len(changed)} of {count} changed")
+    print_row(console, "", f"{count} graded again, {len(changed)} changed")
 
 
 def _tell(results: Path, missing: Sequence[str], console: Console) -> None:
     if missing:
-        why = f"now not graded, or not without a failure of rlassay: {', '.join(missing)}"
-        print_row(console, "", f"{plain(str(results))} is as it was, since grades would be lost; {why}")
+        keys = f"{', '.join(missing[:SHOWN])}{' …' if len(missing) > SHOWN else ''}"
+        what = f"is as it was, since {len(missing)} grades would be lost or need a review: {keys}"
     else:
-        print_row(console, "", f"{plain(str(results))} is replaced")
+        what = "is replaced"
+    print_row(console, "", f"{plain(str(results))} {what}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -125,17 +125,22 @@ class Assignment:
 
     def checks(self) -> tuple[Check, ...]:
         """The checks that any part needs, each once, in the suite's order."""
-        every = suite(self.interface).values()
-        return tuple(check for check in every if any(part.covers(check) for part in self.parts))
+        needed = {check.id for part in self.parts for check in self.part_checks(part)}
+        return tuple(check for check in suite(self.interface).values() if check.id in needed)
 
     def part_checks(self, part: Part) -> tuple[Check, ...]:
         """The checks that count for a part, in the suite's order."""
-        return tuple(check for check in suite(self.interface).values() if part.covers(check))
+        return _checks(part, self.interface)
 
     def is_visible(self, check_id: str) -> bool:
         """Whether students see the check in full: a part that it counts for says so."""
         check = suite(self.interface).get(check_id)
         return check is not None and any(part.shows(check) for part in self.parts)
+
+
+@lru_cache(maxsize=256)
+def _checks(part: Part, interface: str) -> tuple[Check, ...]:
+    return tuple(check for check in suite(interface).values() if part.covers(check))
 
 
 @cache

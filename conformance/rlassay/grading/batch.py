@@ -8,7 +8,7 @@ import signal
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -31,7 +31,7 @@ class Done(Generic[Job, Result]):
 
 def run(
     jobs: Iterable[Job], work: Callable[[Job], Result], start: Callable[[], Executor], workers: int
-) -> Iterator[Done[Job, Result]]:
+) -> Generator[Done[Job, Result], None, None]:
     """The jobs' outcomes as they come, on an executor that `start` gives, and gives again when its workers die.
 
     A dying worker takes jobs with it that were not at fault. All of them are tried again, first of all and one at a

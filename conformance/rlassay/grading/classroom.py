@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import replace
 
 from rlassay import __version__
@@ -11,7 +12,7 @@ from rlassay.grading.assignment import Assignment
 from rlassay.grading.batch import run
 from rlassay.grading.classbook import write_classbook
 from rlassay.grading.grade import Grade
-from rlassay.grading.grader import Graded, Job, digest_of, grade, ungraded
+from rlassay.grading.grader import Job, digest_of, grade, ungraded
 from rlassay.grading.roster import RosterEntry
 from rlassay.grading.scoring import late_penalty
 from rlassay.grading.similarity import write_similarity
@@ -67,17 +68,14 @@ def grade_class(
     submissions: Sequence[Submission],
     start: Callable[[], Executor],
     workers: int,
-) -> Iterator[Grade]:
+) -> Generator[Grade, None, None]:
     """Grade submissions on an executor; each grade as soon as it is stored."""
-    jobs = [Job(submission, assignment, level) for submission in submissions]
-    for done in run(jobs, grade, start, workers):
-        graded: Graded
-        if done.result is not None:
-            graded = done.result
-        else:
-            graded = ungraded(done.job, done.error)
-        store.save(graded.grade.key, graded.files)
-        yield graded.grade
+    jobs = (Job(submission, assignment, level) for submission in submissions)
+    with closing(run(jobs, grade, start, workers)) as outcomes:
+        for done in outcomes:
+            graded = done.result if done.result is not None else ungraded(done.job, done.error)
+            store.save(graded.grade.key, graded.files)
+            yield graded.grade
 
 
 def write_class(store: Store, assignment: Assignment, layout: str) -> Summary:

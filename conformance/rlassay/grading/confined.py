@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import tempfile
 import threading
@@ -67,6 +68,8 @@ def warm_process(assignment: Assignment, level: str) -> WarmProcess:
             warm.close()
             raise
         _OWN.warm, _OWN.wanted = warm, wanted
+        gc.collect()
+        gc.freeze()  # what has been imported by now stays; nobody needs to look through it again and again
     kept: WarmProcess = _OWN.warm
     return kept
 

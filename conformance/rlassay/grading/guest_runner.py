@@ -17,13 +17,16 @@ from rlassay.subject import SubjectGone
 from rlassay.worker import Ready
 from rlassay_spec.convention import Convention, convention_from
 
+MOST_NOTE = 1000
+"""So many characters of a note are kept."""
+
 
 class GuestRunner:
     """Runs checks one by one, with so many examples each, drawn from a seed (see `judge.Judging`).
 
-    `visible` are the ids of the checks that the student sees in full. They must come first: the guest that answered
-    them never learns of the others, so that nothing of those can be told in an answer that is shown. `sha256` is that
-    of the submission's files, `notes` are those of unpacking and loading.
+    `visible` are the ids of the checks that the student sees in full. They must come first: whoever answers them has
+    not been asked the others yet, so that nothing of those can be told in an answer that is shown. `sha256` is that of
+    the submission's files, `notes` are those of unpacking and loading.
     """
 
     def __init__(
@@ -38,7 +41,7 @@ class GuestRunner:
         notes: Collection[str] = (),
     ) -> None:
         self.session, self.examples, self.seed = session, examples, seed
-        self.visible, self.apart = frozenset(visible), False
+        self.visible, self.asked_hidden = frozenset(visible), False
         self.subject = RemoteSubject(session, _module(session.loading.target), convention)
         self.strikes = Strikes()
         loaded = session.loaded
@@ -60,10 +63,8 @@ class GuestRunner:
         known = not_provided(check, self.ready.operations) or self.strikes.out(check)
         if known is not None:
             return known
-        if check.id not in self.visible and not self.apart:
-            self.apart = True
-            self.session.close()
-        assert not (self.apart and check.id in self.visible), "visible checks come first"
+        self.asked_hidden |= check.id not in self.visible
+        assert not (self.asked_hidden and check.id in self.visible), "visible checks come first"
         result = run_check(check, self.subject, self.examples, self.seed)
         if self.session.broken is not None:
             raise self.session.broken
@@ -120,7 +121,7 @@ def _notes(session: Session, convention: Convention) -> Iterator[str]:
     try:
         declared = convention_from(loaded.declared, convention)
     except (TypeError, ValueError) as error:
-        yield f"its CONVENTION is not read: {error}"
+        yield f"its CONVENTION is not read: {error}"[:MOST_NOTE]
         return
     if declared != convention:
         yield "it declares another convention than the assignment's, which is the one that counts"

@@ -10,14 +10,14 @@ from rlassay.grading.store import grades, put, read_grade
 
 
 def lost(old: Path, new: Path) -> list[str]:
-    """Whose grades the old results have and the new ones, which hold the submission too, do not: keys.
+    """The keys of those who have a grade in the old results and none, or one that needs a review, in the new ones.
 
     Raises:
         StoreError: one of the old grades cannot be read.
     """
     graded = [grade.key for grade in grades(old) if grade.status == "graded"]
     found = ((key, read_grade(new, key)) for key in graded)
-    return [key for key, grade in found if grade is not None and grade.status != "graded"]
+    return [key for key, grade in found if grade is None or grade.status != "graded"]
 
 
 def replace_results(old: Path, new: Path) -> None:

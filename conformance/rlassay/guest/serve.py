@@ -61,18 +61,18 @@ def _load(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Call
         "operations": sorted(loaded.functions),
         "declared": loaded.declared if readable else None,
         "names": loaded.names,
-        "notes": loaded.notes if readable else [*loaded.notes, "its CONVENTION is not read: it is too large"],
+        "notes": loaded.notes if readable else [*loaded.notes, "its CONVENTION is not read: it is no table of fields"],
         **ABOUT,
     }
     return answer, loaded.functions
 
 
 def _is_short(value: Any) -> bool:
-    """Whether a value is small enough to be told beside others."""
-    packer = Packer(None)
+    """Whether a value can be told beside others."""
+    packer = Packer(convert)
     try:
         return len(ENCODER.encode(packer.pack(value))) + packer.size <= MOST_TEXT
-    except WireError:
+    except Exception:  # noqa: BLE001 - it may be made so that reading it raises anything
         return False
 
 

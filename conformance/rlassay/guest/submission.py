@@ -25,7 +25,7 @@ MOST_TEXT = 20_000
 
 @dataclass(frozen=True)
 class Submission:
-    """What to load: the target, the interface, the operations it may provide, and how ("module" or "definitions")."""
+    """What to load: the target, the interface, the operations it may provide, and how ("modules" or "definitions")."""
 
     target: str
     interface: str

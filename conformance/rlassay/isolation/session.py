@@ -10,6 +10,7 @@ from typing import Any
 
 from rlassay.guest.confine import Confinement
 from rlassay.guest.errors import TargetError
+from rlassay.guest.interfaces.cs336 import ADAPTED
 from rlassay.guest.submission import MOST_NAMES, MOST_NOTES, MOST_TEXT
 from rlassay.guest.wire import Closed, Late, WireError
 from rlassay.isolation.warm import Guest, IsolationError, WarmProcess
@@ -31,7 +32,7 @@ class Limits:
 @dataclass(frozen=True)
 class Loading:
     """What a guest is to load: the target and the folders where imports start, relative to the folder that it finds
-    itself in, the interface, the names of the operations, modules that there are stand-ins for, and how ("module" or
+    itself in, the interface, the names of the operations, modules that there are stand-ins for, and how ("modules" or
     "definitions")."""
 
     target: str
@@ -39,7 +40,7 @@ class Loading:
     operations: tuple[str, ...]
     imports: tuple[str, ...] = ()
     stubs: tuple[str, ...] = ()
-    how: str = "module"
+    how: str = "modules"
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Session:
                 raise TargetError(_text(answer["unusable"]))
             return _loaded(answer, loading.operations)
         except WireError as error:
-            self._end()
+            self.close()
             raise TargetError(f"does not load: its process {error}") from error
         except SubjectGone as gone:
             raise SubjectGone(f"{gone} while it was loaded", gone.late) from None
@@ -154,7 +155,11 @@ class Session:
         """End the guest; how it ended."""
         assert self.guest is not None
         guest, self.guest = self.guest, None
-        ending = guest.end()
+        try:
+            ending = guest.end()
+        except IsolationError as error:
+            self.broken = error
+            raise
         self.cpu += ending.cpu
         return ending.text
 
@@ -175,7 +180,7 @@ def _loaded(answer: Mapping[str, Any], operations: tuple[str, ...]) -> Loaded:
         raise WireError("sent no names of libraries")
     provided = {_text(name) for name in _texts(answer.get("operations"))}
     return Loaded(
-        operations=tuple(name for name in operations if name in provided),
+        operations=tuple(name for name in dict.fromkeys((*operations, *ADAPTED)) if name in provided),
         declared=answer.get("declared"),
         names=tuple(_texts(answer.get("names"))[:MOST_NAMES]),
         notes=tuple(_texts(answer.get("notes"))[:MOST_NOTES]),

@@ -25,7 +25,8 @@ def view_of(prefixes: Sequence[str], path: Sequence[str]) -> View:
     """The view that an interpreter needs, from its prefixes and its path."""
     found = [place for place in (*prefixes, *path, *SYSTEM) if place and Path(place).exists()]
     readable = tuple(dict.fromkeys(str(Path(place).absolute()) for place in found))
-    checkout = [str(folder) for folder in _own_folders() if any(folder.is_relative_to(place) for place in readable)]
+    real = [Path(place).resolve() for place in readable]
+    checkout = [str(folder) for folder in _own_folders() if any(folder.is_relative_to(place) for place in real)]
     return View(
         tuple(place for place in readable if not _holds_ours(Path(place))),
         tuple(dict.fromkeys([*_installed(path), *checkout])),
@@ -45,7 +46,7 @@ def _own_folders() -> Iterator[Path]:
 def _holds_ours(folder: Path) -> bool:
     """Whether a folder is on the path for a package of ours alone: the source root of a checkout."""
     here = any(own.parent == folder.resolve() for own in _own_folders())
-    return here and not (folder / "numpy").exists()
+    return here and not any(folder.glob("*.dist-info"))
 
 
 def _installed(path: Iterable[str]) -> Iterator[str]:

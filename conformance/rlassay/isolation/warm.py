@@ -87,7 +87,11 @@ class WarmProcess:
             raise IsolationError(f"{python}: cannot be started: {error.strerror}") from error
         finally:
             theirs.close()
-        self.view = view_of(**self._answer(START_SECONDS))
+        try:
+            self.view = view_of(**self._answer(START_SECONDS))
+        except BaseException:
+            self.close()
+            raise
 
     def guest(
         self, confinement: Confinement, imports: Sequence[str] = (), stubs: Sequence[str] = (), run: str = "serve"
@@ -144,12 +148,14 @@ class WarmProcess:
         return self._answer(CONFINE_SECONDS)
 
     def _answer(self, seconds: float) -> dict[str, Any]:
-        self.control.settimeout(seconds)
         try:
+            self.control.settimeout(seconds)
             data = self.control.recv(2**16)
-        except OSError as error:
+        except TimeoutError:
             self.close()
-            raise IsolationError(f"the warm process does not answer: {error}") from error
+            raise IsolationError(f"{self.python}: the warm process does not answer") from None
+        except OSError:
+            data = b""
         if not data:
             words = self._last_words()
             self.close()

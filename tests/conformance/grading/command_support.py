@@ -1,4 +1,4 @@
-"""Grading through the real command: in a process group of its own, below a process that waits for all that it leaves."""
+"""Grading through the real command, in a process group of its own, below a process that waits for all it leaves."""
 
 from __future__ import annotations
 
