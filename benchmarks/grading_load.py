@@ -41,7 +41,7 @@ from rlassay.record import read_record
 from rlassay.torch_subject import TorchSubject
 
 SUBREAPER = 36
-WARMED_UP = 0.2
+WARMED_UP = 0.5
 """After this share of the class, caches are filled."""
 
 GROWTH = 1.1
@@ -116,8 +116,8 @@ def grade(folder: Path, made: Sequence[Made]) -> Report:
     if process.returncode != 0:
         report.wrong.append(f"exit code {process.returncode}: {(folder / 'log').read_text()[-2000:]}")
     warm = [memory for done, memory in samples if done >= WARMED_UP * len(made)]
-    for what in dict.fromkeys(what for memory in warm for what in memory):
-        course = [memory[what] for memory in warm if what in memory]
+    for what in dict.fromkeys(what for memory in warm for what in memory if memory[what]):
+        course = [memory[what] for memory in warm if memory.get(what)]
         report.memory[what] = [course[0], max(course), course[-1]]
         if course[-1] > GROWTH * course[0]:
             report.wrong.append(f"memory of {what} grows")

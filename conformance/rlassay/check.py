@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from rlassay.comparison import Mismatch, Shown, require_gradient, require_value
+from rlassay.comparison import Mismatch, Shown, require_fine, require_gradient, require_value
 from rlassay.draw import Draw
 from rlassay.guest.observation import Cotangent, Observation
 from rlassay.guest.values import Arguments, Tensor, unwrap
@@ -105,12 +105,19 @@ class Trial:
         audit: bool = False,
         times: int = 1,
     ) -> Observation:
-        """Call the subject and remember the call."""
+        """Call the subject and remember the call.
+
+        Raises:
+            Mismatch: the answer is complex, or of a coarser dtype than all that it is made of.
+        """
         self.operation, self.arguments = operation, arguments
         self.live, self.cotangent, self.keywords = live, cotangent, keywords
-        return self.subject.call(
+        observed = self.subject.call(
             operation, arguments, live=live, cotangent=cotangent, keywords=keywords, audit=audit, times=times
         )
+        for answer in (observed, *observed.parts.values()):
+            require_fine(operation, answer, arguments)
+        return observed
 
     def expect(self, operation: str, arguments: Arguments) -> Expected:
         """What the oracle says under the subject's convention."""

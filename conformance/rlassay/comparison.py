@@ -16,7 +16,7 @@ from contextvars import ContextVar
 import numpy as np
 
 from rlassay.guest.observation import Observation
-from rlassay.guest.values import UNIT
+from rlassay.guest.values import UNIT, Arguments, Tensor
 from rlassay_spec.oracles.expected import Expected, Gradient
 
 FACTOR = 8.0
@@ -112,11 +112,29 @@ def require_array(call: str, observed: Observation, shape: tuple[int, ...]) -> n
     got = observed.value
     if not isinstance(got, np.ndarray):
         raise Mismatch(f"{call} returned {_kind(got)}, but should return a tensor of shape {shape}")
-    if got.dtype.kind not in "biuf":
+    if got.dtype.kind == "c":
         raise Mismatch(f"{call} is {got.dtype}, but should be real")
     if got.shape != shape:
         raise Mismatch(f"{call} has shape {got.shape}, but should have {shape}")
     return got
+
+
+def require_fine(call: str, observed: Observation, arguments: Arguments) -> None:
+    """An answer is real, and of a dtype no coarser than the coarsest among the arguments.
+
+    What rounding may do is judged by the dtype of the answer, so one that is coarser than all that went in would buy
+    itself room for errors.
+
+    Raises:
+        Mismatch: it is not so.
+    """
+    if isinstance(observed.value, np.ndarray) and observed.value.dtype.kind == "c":
+        raise Mismatch(f"{call} is {observed.value.dtype}, but should be real")
+    given = [value.dtype for value in arguments.values() if isinstance(value, Tensor) and value.dtype in UNIT]
+    unit = UNIT.get(observed.dtype or "", 0.0)
+    if given and unit > max(UNIT["float32"], *(UNIT[dtype] for dtype in given)):
+        coarsest = max(given, key=UNIT.__getitem__)
+        raise Mismatch(f"{call} has dtype {observed.dtype}, coarser than its arguments, but should have {coarsest}")
 
 
 def _require_flags(call: str, got: np.ndarray, want: np.ndarray) -> None:

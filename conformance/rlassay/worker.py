@@ -116,7 +116,6 @@ def serve(requests: Iterator[bytes], answers: IO[bytes]) -> None:
         answer(Unusable(str(error)))
         return
     undo_global_settings()
-    torch.set_num_threads(1)
     subject = TorchSubject(target.functions, target.name, target.convention, target.code)
     checks = all_checks(setup.interface)
     libraries = {"torch": str(torch.__version__), "numpy": np.__version__}

@@ -34,3 +34,18 @@ def test_a_huge_answer_does_not_fill_the_record() -> None:
             result = run_check(check, subject, "quick")
             assert result.failure is None or len(result.failure.message) < 2 * MOST_TEXT
             assert result.failure is None or len(result.failure.got) < 2 * MOST_TEXT
+
+
+def test_an_answer_that_is_coarser_than_all_its_inputs_buys_no_room_for_errors() -> None:
+    subject = TorchSubject({"kl_k1": lambda x, ref: (1.02 * right(x, ref)).bfloat16()})
+    checks = [check for check in all_checks().values() if check.operations == ("kl_k1",) and check.claims]
+    outcomes = {check.id: run_check(check, subject, "quick") for check in checks}
+    assert {result.outcome for result in outcomes.values()} == {"fail"}
+    (first, *_) = outcomes.values()
+    assert first.failure is not None
+    assert "coarser than its arguments" in first.failure.message
+
+
+def test_an_answer_in_the_dtype_of_a_coarse_input_is_judged_by_its_rounding() -> None:
+    result = run_check(all_checks()["kl_k1/dtype"], TorchSubject({"kl_k1": right}), "standard")
+    assert result.outcome == "pass"

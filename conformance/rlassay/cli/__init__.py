@@ -9,7 +9,19 @@ from collections.abc import Sequence
 import click
 
 from rlassay import __version__
-from rlassay.cli import calibrate, check, claims, faults, grade, identify, operations, regrade, show, starter
+from rlassay.cli import (
+    calibrate,
+    check,
+    claims,
+    faults,
+    grade,
+    gradescope_zip,
+    identify,
+    operations,
+    regrade,
+    show,
+    starter,
+)
 from rlassay.verdict import HARNESS_FAILED
 
 
@@ -26,6 +38,7 @@ def cli() -> None:
     rlassay grade submissions/      grade many submissions, each isolated (--assignment, --out)
     rlassay regrade results/ …      grade again, and show what changed and why
     rlassay starter                 the hand-out of an assignment
+    rlassay gradescope-zip          the archive for Gradescope's autograder
     rlassay faults                  the suite itself, tried on known faults and correct variants
     """
 
@@ -41,6 +54,7 @@ for _command in (
     grade.grade,
     regrade.regrade,
     starter.starter,
+    gradescope_zip.gradescope_zip,
 ):
     cli.add_command(_command)
 

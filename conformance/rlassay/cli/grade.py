@@ -78,7 +78,7 @@ def grade(
         require_elsewhere("--out", out, folder)
         found = grading.find(folder, layout, roster, only)
         grading.announce(found, console)
-        grading.check_isolation(assignment, level, console)
+        grading.check_isolation(assignment, level, [folder, out], console)
         store = Store(out, run_of(assignment, level, found), resume)
         waiting = unfinished(store, assignment, found.submissions)
         if len(waiting) < len(found.submissions):

@@ -90,13 +90,13 @@ def announce(found: Found, console: Console) -> None:
         print_row(console, "  ", f"and {len(found.problems) - SHOWN} more", 2)
 
 
-def check_isolation(assignment: Assignment, level: str, console: Console) -> None:
-    """Print the level in force and what its self-test found.
+def check_isolation(assignment: Assignment, level: str, private: Sequence[Path], console: Console) -> None:
+    """Print the level in force and what its self-test found; `private` are folders that submissions must not see.
 
     Raises:
-        IsolationError: the level is not to be had, or does not hold.
+        IsolationError: the level is not to be had, does not hold, or would show what is private.
     """
-    tested = tested_level(assignment, level)
+    tested = tested_level(assignment, level, private)
     held = sum(not what for what in tested.attempts.values())
     print_row(console, "", f"isolation: {level}; its self-test withstood {held} of {len(tested.attempts)} attempts")
 

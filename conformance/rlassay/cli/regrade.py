@@ -73,7 +73,7 @@ def regrade(
         found = grading.find_again(folder, run.layout, roster)
         stream = stack.enter_context(opened(changes_path)) if changes_path is not None else None
         grading.announce(found, console)
-        grading.check_isolation(assignment, run.level, console)
+        grading.check_isolation(assignment, run.level, [folder, results], console)
         beside = stack.enter_context(tempfile.TemporaryDirectory(prefix=f".{results.name}.", dir=results.parent))
         store = Store(Path(beside, results.name), run_of(assignment, run.level, found), resume=False)
         if not grading.Graders(jobs, scheduler).grade(store, assignment, run.level, found.submissions):

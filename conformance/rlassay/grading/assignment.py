@@ -95,7 +95,7 @@ class Assignment:
     """An assignment as its file describes it, with every default filled in.
 
     `sha256` identifies what the file says but for the secret, so that it may be written beside a mark. `examples` is
-    how many a check gets. `python` is empty for the grader's own.
+    how many a check gets. `python` is empty for the grader's own. `files` are the assignment's own, the secret's too.
     """
 
     path: Path
@@ -112,6 +112,7 @@ class Assignment:
     python: str = ""
     stubs: tuple[str, ...] = ()
     deadline: Deadline | None = None
+    files: tuple[Path, ...] = ()
 
     @property
     def maximum(self) -> Fraction:

@@ -95,6 +95,7 @@ def read_assignment(path: Path) -> Assignment:
         python=python,
         stubs=stubs,
         deadline=_deadline(table.table("deadline")) if "deadline" in table.entries else None,
+        files=(path, path.parent / table.text("secret_file")) if "secret_file" in table.entries else (path,),
     )
 
 

@@ -6,7 +6,7 @@ import gc
 import json
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,19 @@ PROBE_SECONDS = 120.0
 _OWN = threading.local()
 
 
-def tested_level(assignment: Assignment, level: str) -> SelfTest:
-    """The self-test of a level on this machine.
+def tested_level(assignment: Assignment, level: str, private: Sequence[Path] = ()) -> SelfTest:
+    """The self-test of a level on this machine; `private` are files and folders that submissions must not see.
 
     Raises:
-        IsolationError: the level is not to be had here, or does not hold; says which one is.
+        IsolationError: the level is not to be had here, or does not hold; says which one is. Or it would show what is
+            private.
     """
     try:
         with WarmProcess(*filter(None, [assignment.python])) as warm:
+            require_unseen(warm, level, [*assignment.files, *private])
             tested = probe(warm, assignment, level)
+    except Exposed:
+        raise
     except IsolationError as error:
         best, _ = best_level()
         weaker = best in LEVELS and LEVELS.index(best) > LEVELS.index(level)
@@ -44,6 +48,27 @@ def tested_level(assignment: Assignment, level: str) -> SelfTest:
         raise IsolationError(f"the level {level} is not to be had: {error}{advice}") from error
     _require_held(tested)
     return tested
+
+
+class Exposed(IsolationError):
+    """A submission could read what it must not see."""
+
+
+def require_unseen(warm: WarmProcess, level: str, private: Iterable[Path]) -> None:
+    """Nothing private lies where an interpreter, and so a submission, has to read.
+
+    Raises:
+        Exposed: it does; says what, and what to do.
+    """
+    if level == "limits":
+        return
+    for path in private:
+        for place in warm.view.readable:
+            if path.resolve().is_relative_to(Path(place).resolve()):
+                raise Exposed(
+                    f"{path}: lies in {place}, which submissions can read, as {warm.python} needs it or has it on its "
+                    "path; move it, or grade with another Python"
+                )
 
 
 def _require_held(tested: SelfTest) -> None:
@@ -63,6 +88,7 @@ def warm_process(assignment: Assignment, level: str) -> WarmProcess:
         end_warm_process()
         warm = WarmProcess(*filter(None, [assignment.python]))
         try:
+            require_unseen(warm, level, assignment.files)
             _require_held(probe(warm, assignment, level))
         except BaseException:
             warm.close()

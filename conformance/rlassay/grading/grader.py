@@ -13,7 +13,7 @@ import msgspec
 from rlassay import __version__
 from rlassay.describe import names_something
 from rlassay.grading.assignment import Assignment, seed_of, suite
-from rlassay.grading.confined import confinement_of, end_warm_process, warm_process
+from rlassay.grading.confined import confinement_of, end_warm_process, require_unseen, warm_process
 from rlassay.grading.feedback import for_student
 from rlassay.grading.grade import SCHEMA, Grade, How, PartGrade
 from rlassay.grading.gradescope import results_json
@@ -21,6 +21,7 @@ from rlassay.grading.guest_runner import GuestRunner, NothingRunner
 from rlassay.grading.page import page
 from rlassay.grading.scoring import Marks, PartMarks, late_penalty, marks
 from rlassay.grading.submissions import Submission, SubmissionError, Unpacked, unpack
+from rlassay.grading.tree import shown
 from rlassay.guest.errors import TargetError
 from rlassay.isolation.session import Limits, Loading, Session
 from rlassay.isolation.warm import IsolationError, WarmProcess
@@ -95,6 +96,7 @@ def _judge_unpacked(job: Job, warm: WarmProcess, unpacked: Unpacked, digest: str
     scratch = folder / "scratch"
     scratch.mkdir()
     folder.chmod(0o711)
+    require_unseen(warm, job.level, [handed_in.path for handed_in in job.submission.files])
     confinement = confinement_of(warm, assignment, job.level, unpacked.folder, scratch)
     limits = Limits(assignment.limits.call, assignment.limits.load, assignment.limits.submission)
     for how in ("modules", "definitions"):
@@ -119,6 +121,7 @@ def _judge_unpacked(job: Job, warm: WarmProcess, unpacked: Unpacked, digest: str
                 sha256=digest,
                 examples=assignment.examples,
                 seed=seed_of(assignment, job.submission.id),
+                visible_seed=seed_of(assignment, f"{job.submission.id}/{digest}"),
                 notes=[*unpacked.notes, *(_by_definitions(reason) for reason in reasons)],
             )
             judged = _judge(job, runner, how)
@@ -146,7 +149,14 @@ def _judge(job: Job, runner: Judging, how: How) -> Judged:
 
 
 def digest_of(submission: Submission) -> str:
-    """The hash of what was handed in."""
+    """The hash of what was handed in; empty where that cannot be read."""
+    try:
+        return _digest(submission)
+    except (OSError, RecursionError):
+        return ""
+
+
+def _digest(submission: Submission) -> str:
     digest = hashlib.sha256()
     for handed_in in submission.files:
         files = [handed_in.path]
@@ -167,7 +177,7 @@ def _report(job: Job, judged: Judged, earned: Marks) -> Graded:
     written = [record.header, *record.checks, *record.explanations, record.footer]
     files = {
         "record.ndjson": b"".join(encode(line) for line in written if line is not None),
-        "grade.json": msgspec.json.format(msgspec.json.encode(grade), indent=2) + b"\n",
+        "grade.json": _pretty(grade),
         "results.json": results_json(grade, feedback),
         "junit.xml": junit(feedback.record),
         "report.html": page(grade, feedback, assignment),
@@ -183,7 +193,7 @@ def _grade(job: Job, judged: Judged, earned: Marks) -> Grade:
         key=submission.key,
         id=submission.id,
         name=submission.name,
-        files=[handed_in.name for handed_in in submission.files],
+        files=[shown(handed_in.name) for handed_in in submission.files],
         sha256=record.header.sha256,
         assignment=assignment.sha256,
         rlassay=__version__,
@@ -227,7 +237,7 @@ def ungraded(job: Job, error: BaseException | None) -> Graded:
         key=submission.key,
         id=submission.id,
         name=submission.name,
-        files=[handed_in.name for handed_in in submission.files],
+        files=[shown(handed_in.name) for handed_in in submission.files],
         assignment=assignment.sha256,
         rlassay=__version__,
         level=job.level,
@@ -236,4 +246,8 @@ def ungraded(job: Job, error: BaseException | None) -> Graded:
         maximum=str(assignment.maximum),
         alerts=[f"rlassay could not grade it: {type(error).__name__}: {error}"],
     )
-    return Graded(grade, {"grade.json": msgspec.json.format(msgspec.json.encode(grade), indent=2) + b"\n"})
+    return Graded(grade, {"grade.json": _pretty(grade)})
+
+
+def _pretty(grade: Grade) -> bytes:
+    return msgspec.json.format(encode(grade), indent=2).rstrip() + b"\n"

@@ -24,6 +24,9 @@ MOST_NOTE = 1000
 class GuestRunner:
     """Runs checks one by one, with so many examples each, drawn from a seed (see `judge.Judging`).
 
+    Visible checks have a seed of their own, which should be another one for each version that is handed in: what is
+    shown of one version then tells nothing about the inputs of the next.
+
     `visible` are the ids of the checks that the student sees in full. They must come first: whoever answers them has
     not been asked the others yet, so that nothing of those can be told in an answer that is shown. `sha256` is that of
     the submission's files, `notes` are those of unpacking and loading.
@@ -38,9 +41,11 @@ class GuestRunner:
         sha256: str,
         examples: int,
         seed: int,
+        visible_seed: int,
         notes: Collection[str] = (),
     ) -> None:
-        self.session, self.examples, self.seed = session, examples, seed
+        self.session, self.examples = session, examples
+        self.seed, self.visible_seed = seed, visible_seed
         self.visible, self.asked_hidden = frozenset(visible), False
         self.subject = RemoteSubject(session, _module(session.loading.target), convention)
         self.strikes = Strikes()
@@ -65,7 +70,8 @@ class GuestRunner:
             return known
         self.asked_hidden |= check.id not in self.visible
         assert not (self.asked_hidden and check.id in self.visible), "visible checks come first"
-        result = run_check(check, self.subject, self.examples, self.seed)
+        seed = self.visible_seed if check.id in self.visible else self.seed
+        result = run_check(check, self.subject, self.examples, seed)
         if self.session.broken is not None:
             raise self.session.broken
         self.strikes.count(result)

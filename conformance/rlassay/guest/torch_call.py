@@ -74,6 +74,7 @@ def call(
 
 def undo_global_settings() -> None:
     """What a target sets for the whole process when imported must not reach other operations' calls, nor an oracle."""
+    torch.set_num_threads(1)
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")

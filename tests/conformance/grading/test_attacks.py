@@ -6,17 +6,19 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rlassay.grading.assignment import Assignment
 from rlassay.grading.assignment_file import read_assignment
-from rlassay.grading.confined import end_warm_process, warm_process
-from rlassay.grading.grader import Graded, Job, grade
+from rlassay.grading.confined import end_warm_process, tested_level, warm_process
+from rlassay.grading.grader import Graded, Job, grade, ungraded
 from rlassay.grading.handed_in import HandedIn, Submission
 from rlassay.guest.confine import best_level
-from rlassay.isolation.warm import ENVIRONMENT
+from rlassay.isolation.warm import ENVIRONMENT, IsolationError
+from rlassay.record import Record, decode, gather
 from tests.conformance.grading.attacks import ALL, ATTACKS, PARTS, Attack
 
 LEVEL, WHY = best_level()
@@ -131,3 +133,47 @@ def test_the_same_submission_gets_the_same_marks_twice(assignment: Assignment, t
 def test_a_dead_warm_process_is_replaced(assignment: Assignment, tmp_path: Path) -> None:
     os.kill(warm_process(assignment, "namespaces").process.pid, signal.SIGKILL)
     assert earned(graded(assignment, tmp_path, Attack().source)) == ALL
+
+
+def test_a_name_that_is_no_utf_8_costs_nobody_anything(assignment: Assignment, tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"\xff\xfe.py")
+    path.write_text(Attack().source)
+    submission = Submission(key="odd", id="odd", name="", files=(HandedIn(path, path.name),))
+    job = Job(submission, assignment, "namespaces")
+    assert earned(grade(job)) == ALL
+    assert ungraded(job, OSError("gone")).grade.files == grade(job).grade.files
+
+
+def test_many_torch_threads_cost_nothing(assignment: Assignment, tmp_path: Path) -> None:
+    assert earned(graded(assignment, tmp_path, Attack(before="import torch\ntorch.set_num_threads(64)").source)) == ALL
+
+
+def test_what_a_submission_could_read_must_not_be_private(assignment: Assignment, tmp_path: Path) -> None:
+    place = Path(warm_process(assignment, "namespaces").view.readable[0])
+    with pytest.raises(IsolationError, match="which submissions can read") as caught:
+        tested_level(assignment, "namespaces", [place / "submissions"])
+    assert str(place) in str(caught.value)
+    tested_level(assignment, "namespaces", [tmp_path])
+
+
+def test_visible_inputs_are_others_for_each_version_and_hidden_ones_the_same(
+    assignment: Assignment, tmp_path: Path
+) -> None:
+    """What is shown of one version tells nothing about the next; handing in again is no second throw of the dice."""
+    (first, *_) = assignment.parts
+    half = replace(assignment, parts=(replace(first, visible=("value",)),))
+    wrong = "def kl_k1(log_probs, ref_log_probs):\n    return 0 * log_probs + %d\n"
+    shown, hidden = set(), set()
+    for version in (1, 2):
+        record = read_record_of(graded(half, tmp_path, wrong % version))
+        for result in record.checks:
+            assert result.failure is not None or result.outcome == "pass"
+            if result.failure is not None and result.id in ("kl_k1/value", "kl_k1/keywords"):
+                inputs = (result.id, str(result.failure.inputs))
+                (shown if result.id == "kl_k1/value" else hidden).add(inputs)
+    assert (len(shown), len(hidden)) == (2, 1)
+
+
+def read_record_of(result: Graded) -> Record:
+    lines = result.files["record.ndjson"].split(b"\n")[:-1]
+    return gather(decode(line) for line in lines)
