@@ -160,15 +160,19 @@ def _reaped(seconds: float) -> bool:
     return False
 
 
-def expected(folder: Path, assignment: Assignment, one: Made) -> tuple[dict[str, str], dict[str, str]]:
-    """What each part of a submission earns, and each check's outcome, found in this process."""
+def expected(folder: Path, assignment: Assignment, one: Made, digest: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What each part of a submission earns, and each check's outcome, found in this process; `digest` is the hash of
+    what was handed in."""
     if one.earns is not None:
         return {part.name: str(part.points if part.name in one.earns else 0) for part in assignment.parts}, {}
     torch.set_num_threads(1)
     target = load_target(str(folder / "judged" / f"{one.id.replace('-', '_')}.py"))
     subject = TorchSubject(target.functions, one.id, assignment.convention)
-    seed = seed_of(assignment, one.id)
-    results = [run_check(check, subject, assignment.examples, seed) for check in assignment.checks()]
+    hidden, visible = seed_of(assignment, one.id), seed_of(assignment, one.id, digest)
+    results = [
+        run_check(check, subject, assignment.examples, visible if assignment.is_visible(check.id) else hidden)
+        for check in assignment.checks()
+    ]
     earned = marks(assignment, results, Penalty())
     return (
         {part.part.name: str(part.earned) for part in earned.parts},
@@ -180,8 +184,10 @@ def compare(folder: Path, assignment: Assignment, made: Sequence[Made], report: 
     """Add to a report what each kind of submission took, and each mark and outcome that is not as expected."""
     stored = {grade.id: grade for grade in grades(folder / "results")}
     taken: dict[str, list[float]] = {}
+    digests = [stored[one.id].sha256 if one.id in stored else "" for one in made]
     with ProcessPoolExecutor() as pool:
-        for one, (parts, outcomes) in zip(made, pool.map(partial(expected, folder, assignment), made), strict=True):
+        found = pool.map(partial(expected, folder, assignment), made, digests)
+        for one, (parts, outcomes) in zip(made, found, strict=True):
             grade = stored.pop(one.id, None)
             if grade is None:
                 report.wrong.append(f"{one.id} is lost")
@@ -191,8 +197,8 @@ def compare(folder: Path, assignment: Assignment, made: Sequence[Made], report: 
             if got != parts:
                 report.wrong.append(f"{one.id} ({grade.status}) earned {got} instead of {parts}")
             record = read_record(folder / "results" / "submissions" / grade.key / "record.ndjson")
-            if outcomes and outcomes != (found := {result.id: result.outcome for result in record.checks}):
-                differ = {key: (found.get(key), outcomes[key]) for key in outcomes if found.get(key) != outcomes[key]}
+            if outcomes and outcomes != (seen := {result.id: result.outcome for result in record.checks}):
+                differ = {key: (seen.get(key), outcomes[key]) for key in outcomes if seen.get(key) != outcomes[key]}
                 report.wrong.append(f"{one.id}: outcomes and what they should be: {differ}")
     report.wrong += [f"{identity} was never handed in" for identity in stored]
     report.seconds = {kind: sum(times) / len(times) for kind, times in sorted(taken.items())}

@@ -10,13 +10,13 @@ import click
 from rlassay.cli.check import FILE, Unusable
 from rlassay.cli.outputs import OutputError, require_separate
 from rlassay.describe import plain
-from rlassay.grading.assignment_file import AssignmentError, read_assignment
-from rlassay.grading.autograder import AutograderError, autograder_zip
-from rlassay.grading.store import write
 from rlassay.guest.confine import LEVELS
 
 SPARE_MINUTES = 2
 """What starting torch twice and judging take beside what a submission may take itself."""
+
+OWN_MEMORY = 768 * 2**20
+"""The same for memory, in bytes."""
 
 
 @click.command("gradescope-zip", short_help="Make the archive for Gradescope's autograder.")
@@ -43,6 +43,10 @@ def gradescope_zip(path: Path, out: Path, level: str) -> int:
     \b
     Exit code 0: it is written. 2: the assignment cannot be used, or ZIP cannot be written.
     """
+    from rlassay.grading.assignment_file import AssignmentError, read_assignment
+    from rlassay.grading.autograder import AutograderError, autograder_zip
+    from rlassay.grading.store import write
+
     try:
         assignment = read_assignment(path)
         require_separate({"--out": out}, {"the assignment": path})
@@ -56,7 +60,9 @@ def gradescope_zip(path: Path, out: Path, level: str) -> int:
             os.umask(before)
     except (AssignmentError, AutograderError, OutputError) as error:
         raise Unusable(plain(str(error))) from error
-    minutes = -(-int(assignment.limits.submission) // 60) + SPARE_MINUTES
+    limits = assignment.limits
+    minutes = -(-int(limits.submission) // 60) + SPARE_MINUTES
+    memory = (OWN_MEMORY + limits.memory) / 2**30
     click.echo(plain(f"{out}: {len(content) / 1e6:.1f} MB, isolation {level}; it holds the secret: for staff alone"))
-    click.echo(f"on Gradescope: a time limit of {minutes} minutes or more")
+    click.echo(f"on Gradescope: a container with {memory:.1f} GiB of memory and {minutes} minutes, or more of each")
     return 0

@@ -150,6 +150,9 @@ def suite(interface: str) -> Mapping[str, Check]:
     return all_checks(interface)
 
 
-def seed_of(assignment: Assignment, submission_id: str) -> int:
-    """The seed of a submission, which whoever does not have the secret cannot foresee: see `Secret.seed`."""
-    return assignment.secret.seed(submission_id)
+def seed_of(assignment: Assignment, submission_id: str, digest: str = "") -> int:
+    """The seed of a submission, which whoever does not have the secret cannot foresee: see `Secret.seed`.
+
+    With the hash of what was handed in, it is that of the visible checks, which each version gets anew.
+    """
+    return assignment.secret.seed(f"{submission_id}/{digest}" if digest else submission_id)

@@ -121,7 +121,7 @@ def _judge_unpacked(job: Job, warm: WarmProcess, unpacked: Unpacked, digest: str
                 sha256=digest,
                 examples=assignment.examples,
                 seed=seed_of(assignment, job.submission.id),
-                visible_seed=seed_of(assignment, f"{job.submission.id}/{digest}"),
+                visible_seed=seed_of(assignment, job.submission.id, digest),
                 notes=[*unpacked.notes, *(_by_definitions(reason) for reason in reasons)],
             )
             judged = _judge(job, runner, how)

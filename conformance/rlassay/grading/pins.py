@@ -28,17 +28,19 @@ def pins() -> dict[str, str]:
     waiting = _needs("rlassay")
     while waiting:
         name = waiting.pop()
-        if name in found or name == "rlassay" or FOR_GPUS.match(name):
+        if name in found or FOR_GPUS.match(name):
             continue
         try:
             found[name] = distribution(name).version.partition("+")[0]
         except PackageNotFoundError:
             continue
         waiting += _needs(name)
-    missing = [name for name in ("rlassay", "torch", "numpy") if name not in {*found, "rlassay"}]
-    if missing or not found:
+    found.pop("rlassay", None)
+    missing = [name for name in ("torch", "numpy") if name not in found]
+    if missing:
         raise PinError(
-            f"what is installed for rlassay is not known: there is no {', '.join(missing)}; install rlassay with pip"
+            f"the versions of what rlassay needs are not known: {' and '.join(missing)} not among what is installed "
+            "for it; install rlassay with pip, from its folder or a wheel"
         )
     return dict(sorted(found.items()))
 

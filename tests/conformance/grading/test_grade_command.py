@@ -219,7 +219,7 @@ class TestRegrade:
         assert (contents(again / "results"), stored(again / "results")) == before
         done = rlassay("regrade", *self.ARGUMENTS, cwd=again)
         assert (done.returncode, done.stderr) == (1, "")
-        assert " ".join(done.stdout.split()).endswith("results is replaced")
+        assert "".join(done.stdout.split()).endswith("resultsisreplaced")  # a long path is broken anywhere
         assert earned(stored(again / "results")["bob"]) == FULL
         assert set(stored(again / "results")) == set(before[1])
         assert (again / "results" / "notes.txt").read_text() == "Bob has an extension."
