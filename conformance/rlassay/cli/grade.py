@@ -77,7 +77,7 @@ def grade(
         assignment = read_assignment(path)
         require_elsewhere("--out", out, folder)
         found = grading.find(folder, layout, roster, only)
-        grading.announce(found, console)
+        grading.announce(found, assignment, console)
         grading.check_isolation(assignment, level, [folder, out], console)
         store = Store(out, run_of(assignment, level, found), resume)
         waiting = unfinished(store, assignment, found.submissions)

@@ -30,7 +30,13 @@ OWN_MEMORY = 768 * 2**20
     show_default=True,
     help="The level of confinement there: without it nothing is graded.",
 )
-def gradescope_zip(path: Path, out: Path, level: str) -> int:
+@click.option(
+    "--torch-index",
+    metavar="URL",
+    default="",
+    help="A package index with CPU builds of torch, which are smaller by gigabytes; else it comes from the usual one.",
+)
+def gradescope_zip(path: Path, out: Path, level: str, torch_index: str) -> int:
     """Make what "Configure Autograder" asks for on Gradescope: an archive with setup.sh, run_autograder, the assignment
     and rlassay, which grades each submission there by the versions that are installed here.
 
@@ -50,7 +56,7 @@ def gradescope_zip(path: Path, out: Path, level: str) -> int:
     try:
         assignment = read_assignment(path)
         require_separate({"--out": out}, {"the assignment": path})
-        content = autograder_zip(assignment, level)
+        content = autograder_zip(assignment, level, torch_index)
         before = os.umask(0o077)
         try:
             write(out, content)

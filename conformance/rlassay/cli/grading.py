@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from rlassay.grading.batch import local
 from rlassay.grading.classroom import grade_class, with_roster
 from rlassay.grading.cluster import ClusterError, connect, executor, threads
 from rlassay.grading.confined import tested_level
-from rlassay.grading.roster import RosterError, read_roster
+from rlassay.grading.roster import RosterEntry, RosterError, read_roster
 from rlassay.grading.store import Store, StoreError
 from rlassay.grading.submissions import Found, Submission, SubmissionError, find_submissions
 from rlassay.isolation.warm import IsolationError
@@ -64,9 +64,22 @@ def find(folder: Path, layout: str | None, roster: Path | None, only: Sequence[s
         if missing:
             raise SubmissionError(f"{folder}: has no submission of {', '.join(sorted(missing))}")
         submissions = tuple(submission for submission in submissions if submission.id in only)
+    problems = found.problems if roster is None or only else (*found.problems, *_strangers(submissions, known))
     if not submissions:
         raise SubmissionError(f"{folder}: there is nothing to grade in it; {'; '.join(found.problems)}")
-    return replace(found, submissions=submissions)
+    return replace(found, submissions=submissions, problems=problems)
+
+
+def _strangers(submissions: Sequence[Submission], known: Mapping[str, RosterEntry]) -> Iterator[str]:
+    """Who is only in the roster, and who only in the folder."""
+    there = {submission.id for submission in submissions}
+    for count, names, what in (
+        (len(known.keys() - there), sorted(known.keys() - there), "in the roster without a submission"),
+        (len(there - known.keys()), sorted(there - known.keys()), "with a submission, but not in the roster"),
+    ):
+        if count:
+            more = f" and {count - SHOWN} more" if count > SHOWN else ""
+            yield f"{count} {what}: {', '.join(names[:SHOWN])}{more}"
 
 
 def find_again(folder: Path, layout: str, roster: Path | None) -> Found:
@@ -80,10 +93,14 @@ def find_again(folder: Path, layout: str, roster: Path | None) -> Found:
     return found if found.layout == layout else find(folder, layout, roster)
 
 
-def announce(found: Found, console: Console) -> None:
+def announce(found: Found, assignment: Assignment, console: Console) -> None:
     """Print how many submissions there are, and what staff should know of the folder."""
     count = len(found.submissions)
     print_row(console, "", f"{count} submission{'s' if count != 1 else ''}, layout {found.layout}")
+    unknown = sum(submission.submitted is None and not submission.late for submission in found.submissions)
+    if assignment.deadline is not None and unknown:
+        what = f"{unknown} of them have no known time and no mark of being late: the late rule costs them nothing"
+        print_row(console, "  ", f"{what}; --roster can give times", 2)
     for problem in found.problems[:SHOWN]:
         print_row(console, "  ", plain(problem), 2)
     if len(found.problems) > SHOWN:

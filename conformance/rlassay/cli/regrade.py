@@ -72,7 +72,7 @@ def regrade(
         assignment = read_assignment(path)
         found = grading.find_again(folder, run.layout, roster)
         stream = stack.enter_context(opened(changes_path)) if changes_path is not None else None
-        grading.announce(found, console)
+        grading.announce(found, assignment, console)
         grading.check_isolation(assignment, run.level, [folder, results], console)
         beside = stack.enter_context(tempfile.TemporaryDirectory(prefix=f".{results.name}.", dir=results.parent))
         store = Store(Path(beside, results.name), run_of(assignment, run.level, found), resume=False)

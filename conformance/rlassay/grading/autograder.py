@@ -3,7 +3,7 @@
     setup.sh           installs Python and packages, once
     run_autograder     grades one submission
     python-version     which Python
-    torch.txt          the version of torch, as it is built for CPUs
+    torch.txt          the version of torch, and the index of CPU builds where one is named
     requirements.txt   the versions of all other packages
     settings.json      the level of confinement
     failed.json        results.json where there are no marks
@@ -44,8 +44,9 @@ class AutograderError(Exception):
     """An assignment that no archive can be made of; says why and what to do."""
 
 
-def autograder_zip(assignment: Assignment, level: str) -> bytes:
-    """The archive that grades an assignment's submissions at a level of confinement.
+def autograder_zip(assignment: Assignment, level: str, torch_index: str = "") -> bytes:
+    """The archive that grades an assignment's submissions at a level of confinement; `torch_index` is the address of a
+    package index with CPU builds of torch, which are smaller by gigabytes.
 
     Raises:
         AutograderError: the assignment needs what the archive cannot take along, or it is not known what rlassay needs.
@@ -55,7 +56,7 @@ def autograder_zip(assignment: Assignment, level: str) -> bytes:
             f"{assignment.path}: python is {assignment.python}, which Gradescope's container does not have: it gets a "
             "Python of its own, of the version that makes the archive; leave python out"
         )
-    files = {**_scripts(assignment, level), **_assignment(assignment), **dict(_packages())}
+    files = {**_scripts(assignment, level, torch_index), **_assignment(assignment), **dict(_packages())}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name in sorted(files):
@@ -72,7 +73,7 @@ def _mode(name: str) -> int:
     return 0o600 if name.startswith(f"{ASSIGNMENT}/") else 0o644
 
 
-def _scripts(assignment: Assignment, level: str) -> Mapping[str, bytes]:
+def _scripts(assignment: Assignment, level: str, torch_index: str) -> Mapping[str, bytes]:
     try:
         versions = pins()
     except PinError as error:
@@ -82,7 +83,7 @@ def _scripts(assignment: Assignment, level: str) -> Mapping[str, bytes]:
     return {
         **{name: (FILES / name).read_bytes() for name in EXECUTABLE},
         "python-version": f"{sys.version_info.major}.{sys.version_info.minor}\n".encode(),
-        "torch.txt": _requirements(torch),
+        "torch.txt": (f"--index-url {torch_index}\n".encode() if torch_index else b"") + _requirements(torch),
         "requirements.txt": _requirements(versions),
         SETTINGS: msgspec.json.format(msgspec.json.encode(settings), indent=2) + b"\n",
         "failed.json": failed_json(),

@@ -207,10 +207,17 @@ def _grade(job: Job, judged: Judged, earned: Marks) -> Grade:
         lateness=earned.penalty.sentence,
         parts=[_part_grade(part, assignment, record) for part in earned.parts],
         notes=list(record.header.notes),
-        alerts=list(earned.alerts),
+        alerts=[*earned.alerts, *_unjudged(judged)],
         seconds=round(judged.waited, 3),
         cpu=round(judged.cpu, 3),
     )
+
+
+def _unjudged(judged: Judged) -> list[str]:
+    """What staff should know of a submission of which nothing could be judged: its zero may be a wrong file."""
+    if judged.how != "nothing":
+        return []
+    return [f"nothing of it could be judged, so it has no points: {judged.record.header.notes[-1]}"]
 
 
 def _part_grade(part: PartMarks, assignment: Assignment, record: Record) -> PartGrade:

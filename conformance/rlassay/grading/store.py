@@ -120,7 +120,9 @@ def _require_same(folder: Path, old: Run, new: Run, resume: bool) -> None:
         before, now = getattr(old, name), getattr(new, name)
         if before != now:
             what = f"{text} ({before}, now {now})" if name != "secret" else text
-            raise StoreError(f"{folder}: was graded with {what}; marks must not mix: name another folder with --out")
+            raise StoreError(
+                f"{folder}: was graded with {what}; marks must not mix: use another --out, or rlassay regrade"
+            )
 
 
 def read_run(folder: Path) -> Run:

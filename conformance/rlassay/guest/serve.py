@@ -5,6 +5,7 @@ Every request carries a nonce that its answer repeats. Answers are observations,
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -47,13 +48,14 @@ def serve(channel: Channel) -> None:
 
 
 def _load(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Callable[..., Any]]]:
+    folder = os.path.join(os.getcwd(), "")
     try:
         loaded = load_submission(
             Submission(request["target"], request["interface"], request["operations"], request["how"])
         )
         readable = _is_short(loaded.declared)
     except TargetError as error:
-        return {"unusable": str(error)[-MOST_TEXT:]}, {}
+        return {"unusable": str(error).replace(folder, "")[-MOST_TEXT:]}, {}
     except BaseException as error:  # noqa: BLE001 - what it defines may raise anything when it is looked at
         return {"unusable": f"{request['target']}: what it defines cannot be read ({type(error).__name__})"}, {}
     undo_global_settings()

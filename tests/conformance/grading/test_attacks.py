@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from rlassay.grading import confined
 from rlassay.grading.assignment import Assignment
 from rlassay.grading.assignment_file import read_assignment
-from rlassay.grading.confined import end_warm_process, tested_level, warm_process
+from rlassay.grading.confined import end_warm_process, warm_process
 from rlassay.grading.grader import Graded, Job, grade, ungraded
 from rlassay.grading.handed_in import HandedIn, Submission
 from rlassay.guest.confine import best_level
@@ -151,9 +152,9 @@ def test_many_torch_threads_cost_nothing(assignment: Assignment, tmp_path: Path)
 def test_what_a_submission_could_read_must_not_be_private(assignment: Assignment, tmp_path: Path) -> None:
     place = Path(warm_process(assignment, "namespaces").view.readable[0])
     with pytest.raises(IsolationError, match="which submissions can read") as caught:
-        tested_level(assignment, "namespaces", [place / "submissions"])
+        confined.tested_level(assignment, "namespaces", [place / "submissions"])
     assert str(place) in str(caught.value)
-    tested_level(assignment, "namespaces", [tmp_path])
+    confined.tested_level(assignment, "namespaces", [tmp_path])
 
 
 def test_visible_inputs_are_others_for_each_version_and_hidden_ones_the_same(
@@ -177,3 +178,8 @@ def test_visible_inputs_are_others_for_each_version_and_hidden_ones_the_same(
 def read_record_of(result: Graded) -> Record:
     lines = result.files["record.ndjson"].split(b"\n")[:-1]
     return gather(decode(line) for line in lines)
+
+
+def test_a_place_in_a_submission_is_told_from_its_own_folder_on(assignment: Assignment, tmp_path: Path) -> None:
+    notes = " ".join(graded(assignment, tmp_path, "x = 1\nraise ValueError('no luck')\n").grade.notes)
+    assert "ValueError: no luck (mallory.py, line 2)" in notes

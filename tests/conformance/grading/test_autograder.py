@@ -443,3 +443,10 @@ def test_an_archive_that_has_no_place_is_refused(
     assert run(["gradescope-zip", "--assignment", str(assignment), "--out", str(assignment.parent / out)]) == 2
     assert why in capsys.readouterr().err
     assert assignment.read_text() == ASSIGNMENT
+
+
+def test_an_index_of_cpu_builds_is_used_for_torch_alone(assignment: Path) -> None:
+    content = autograder_zip(read_assignment(assignment), LEVEL, "https://torch.invalid/cpu")
+    files = zipfile.ZipFile(io.BytesIO(content))
+    assert files.read("torch.txt").decode().startswith("--index-url https://torch.invalid/cpu\ntorch==")
+    assert b"https:" not in files.read("requirements.txt") + files.read("setup.sh")

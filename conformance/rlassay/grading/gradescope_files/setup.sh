@@ -8,7 +8,6 @@ umask 022
 source=${AUTOGRADER_ROOT:-/autograder}/source
 venv=/opt/rlassay/venv
 python=python$(< "$source/python-version")
-torch_for_cpu=https://download.pytorch.org/whl/cpu
 export DEBIAN_FRONTEND=noninteractive PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 
 can_make_venv() {
@@ -31,7 +30,11 @@ install() {
     "$venv/bin/python" -m pip install --no-deps --only-binary :all: "$@"
 }
 
-install --index-url "$torch_for_cpu" -r "$source/torch.txt"
+if grep -q -e --index-url "$source/torch.txt"; then
+    install -r "$source/torch.txt"
+else  # a build for GPUs does not start without the packages that it asks for
+    "$venv/bin/python" -m pip install --only-binary :all: -r "$source/torch.txt"
+fi
 install -r "$source/requirements.txt"
 "$venv/bin/python" -m pip check
 
