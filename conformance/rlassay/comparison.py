@@ -112,8 +112,7 @@ def require_array(call: str, observed: Observation, shape: tuple[int, ...]) -> n
     got = observed.value
     if not isinstance(got, np.ndarray):
         raise Mismatch(f"{call} returned {_kind(got)}, but should return a tensor of shape {shape}")
-    if got.dtype.kind == "c":
-        raise Mismatch(f"{call} is {got.dtype}, but should be real")
+    _require_real(call, got)
     if got.shape != shape:
         raise Mismatch(f"{call} has shape {got.shape}, but should have {shape}")
     return got
@@ -128,13 +127,18 @@ def require_fine(call: str, observed: Observation, arguments: Arguments) -> None
     Raises:
         Mismatch: it is not so.
     """
-    if isinstance(observed.value, np.ndarray) and observed.value.dtype.kind == "c":
-        raise Mismatch(f"{call} is {observed.value.dtype}, but should be real")
+    if isinstance(observed.value, np.ndarray):
+        _require_real(call, observed.value)
     given = [value.dtype for value in arguments.values() if isinstance(value, Tensor) and value.dtype in UNIT]
     unit = UNIT.get(observed.dtype or "", 0.0)
     if given and unit > max(UNIT["float32"], *(UNIT[dtype] for dtype in given)):
         coarsest = max(given, key=UNIT.__getitem__)
         raise Mismatch(f"{call} has dtype {observed.dtype}, coarser than its arguments, but should have {coarsest}")
+
+
+def _require_real(call: str, got: np.ndarray) -> None:
+    if got.dtype.kind == "c":
+        raise Mismatch(f"{call} is {got.dtype}, but should be real")
 
 
 def _require_flags(call: str, got: np.ndarray, want: np.ndarray) -> None:

@@ -101,3 +101,8 @@ def stale_text(result: CheckResult) -> str:
     """Why an entry of the known deviations has to go."""
     what = "it passes" if result.outcome == "pass" else f"its outcome is {result.outcome}"
     return f"{result.id} is listed as a known deviation, but {what}"
+
+
+def many(count: int, noun: str) -> str:
+    """`1 check`, `2 checks`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from rlassay.describe import convention_text, facts, law_of, message, names_something, plain, stale_text
+from rlassay.describe import convention_text, facts, law_of, many, message, names_something, plain, stale_text
 from rlassay.expected import TODO
 from rlassay.findings import finding_lines
 from rlassay.ranking import by_weight, ranked
@@ -147,22 +147,22 @@ def verdict(record: Record, operations: Sequence[Tally]) -> tuple[str, str]:
         return f"incomplete run: {len(record.checks)} of {record.header.checks} checks ran; no verdict", "red"
     broken = record.footer.outcomes.get("harness-error", 0)
     if broken:
-        return f"no verdict: rlassay itself failed in {_many(broken, 'check')}", "red"
+        return f"no verdict: rlassay itself failed in {many(broken, 'check')}", "red"
     failing = sum(bool(tally.failures) for tally in operations)
     strictly = " strictly" if record.header.strict else ""
     if failing:
-        parts = [f"does not conform{strictly}: {failing} of {_many(len(operations), 'operation')}"]
+        parts = [f"does not conform{strictly}: {failing} of {many(len(operations), 'operation')}"]
     elif not any(tally.ran for tally in operations):
         parts = ["nothing was checked: the declared convention leaves all of it open"]
     else:
         parts = [f"conforms{strictly}"]
     known, findings = sum(len(t.known) for t in operations), sum(len(t.findings) for t in operations)
     if known:
-        parts.append(_many(known, "known deviation") + _without_reason(operations, known))
+        parts.append(many(known, "known deviation") + _without_reason(operations, known))
     if findings:
-        parts.append(_many(findings, "robustness finding"))
+        parts.append(many(findings, "robustness finding"))
     if record.footer.stale:
-        parts.append(f"{_many(len(record.footer.stale), 'known deviation')} out of date")
+        parts.append(f"{many(len(record.footer.stale), 'known deviation')} out of date")
     return ", ".join(parts), "red" if record.footer.exit_code else "green"
 
 
@@ -180,10 +180,6 @@ def _left_out(checks: Iterable[CheckResult]) -> list[str]:
         if result.outcome == "not-declared":
             reasons.setdefault(message(result), []).append(result.id)
     return [f"{reason}: {', '.join(identities)}" for reason, identities in reasons.items()]
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _lines(results: Iterable[CheckResult]) -> list[str]:
@@ -225,8 +221,8 @@ def _print_operations(operations: Sequence[Tally], console: Console) -> None:
     for tally in operations:
         mark = Text("✘", style="bold red") if tally.failures else Text("✔", style="bold green")
         parts = [f"{tally.passed:2} of {tally.ran:2} checks"]
-        parts += [_many(len(tally.known), "known deviation")] if tally.known else []
-        parts += [_many(len(tally.findings), "robustness finding")] if tally.findings else []
+        parts += [many(len(tally.known), "known deviation")] if tally.known else []
+        parts += [many(len(tally.findings), "robustness finding")] if tally.findings else []
         print_row(console, Text.assemble(mark, f" {tally.operation}"), ", ".join(parts), width + 4)
     if operations:
         console.print()
@@ -264,13 +260,13 @@ def _print_failures(tally: Tally, record: Record, console: Console, verbose: boo
     lines: list[str] = []
     for results, noun in ((rank.claims, "claim"), (rank.laws, "check")):
         if results:
-            lines.append(f"and {_many(len(results), f'more {noun}')}: {', '.join(map(law_of, results))}")
+            lines.append(f"and {many(len(results), f'more {noun}')}: {', '.join(map(law_of, results))}")
     if rank.echoes:
         lines.append(
-            f"{_many(len(rank.echoes), 'law')} {'fails' if len(rank.echoes) == 1 else 'fail'} with it (-v lists them)"
+            f"{many(len(rank.echoes), 'law')} {'fails' if len(rank.echoes) == 1 else 'fail'} with it (-v lists them)"
         )
     if rank.not_run:
-        lines.append(f"{_many(len(rank.not_run), 'check')} not run after that")
+        lines.append(f"{many(len(rank.not_run), 'check')} not run after that")
     for line in lines:
         print_row(console, "", line)
     if lines:

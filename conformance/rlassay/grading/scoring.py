@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from rlassay.describe import many
 from rlassay.grading.assignment import Assignment, Deadline, Part
 from rlassay.grading.points import percent_text
 from rlassay.record import CheckResult
@@ -88,7 +89,7 @@ def _part_marks(part: Part, results: Sequence[CheckResult], alerts: list[str]) -
     passed = sum(result.outcome == "pass" for result in counted)
     if not counted:
         alerts.append(
-            f"{part.name}: none of its {_many(len(results), 'check')} could be judged, so its points are given"
+            f"{part.name}: none of its {many(len(results), 'check')} could be judged, so its points are given"
         )
         share = Fraction(1)
     elif part.partial == "share":
@@ -143,12 +144,12 @@ def _late(deadline: Deadline, days: int, sentence: str, alert: str) -> Penalty:
     if deadline.per_day is None:
         return Penalty(Fraction(1), f"{sentence}: late submissions earn no points.", alert)
     if days > deadline.days:
-        until = f"after {_many(deadline.days, 'day')} a submission earns no points"
+        until = f"after {many(deadline.days, 'day')} a submission earns no points"
         return Penalty(Fraction(1), f"{sentence}: {until}.", alert)
     share = min(Fraction(1), days * deadline.per_day)
     return Penalty(
         share,
-        f"{sentence}: {_many(days, 'begun day')} cost{'s' if days == 1 else ''} {percent_text(share)} of the points.",
+        f"{sentence}: {many(days, 'begun day')} cost{'s' if days == 1 else ''} {percent_text(share)} of the points.",
         alert,
     )
 
@@ -162,7 +163,3 @@ def _duration(length: timedelta) -> str:
     minutes = -(-length // timedelta(minutes=1))
     days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
     return " ".join(f"{n} {unit}" for n, unit in ((days, "d"), (hours, "h"), (rest, "min")) if n)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
